@@ -20,7 +20,7 @@ from copartition.deploys.stops import stops_of
 from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import count, duration, list_names
 from copartition.reshape.observed import OFFSETS_TOPIC, Moves, ObservedTopic
-from copartition.reshape.refusals import why_refused
+from copartition.reshape.refusals import why_not_reshaped
 from copartition.reshape.ways import (
     ASSUMED_RATE,
     Copy,
@@ -158,7 +158,7 @@ def plan_reshape(
     """
     pace = pace or Pace()
     # The names of some internal topics are free, so only their keys show what they are.
-    if (why := why_refused(topic.name, topic.sample.examples)) is not None:
+    if (why := why_not_reshaped(topic.name, topic.sample.examples)) is not None:
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
     unread = max((group.lag or 0 for group in topic.groups if group.state is not None), default=None)

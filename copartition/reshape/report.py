@@ -30,7 +30,7 @@ _COLOURS = {"lost": "red", "open": "yellow", "told": ""}
 _ANSWERS = {"yes": "bold green", "no": "bold red", "unknown": "bold yellow"}
 
 
-def headline(plan: ReshapePlan) -> str:
+def reshape_headline(plan: ReshapePlan) -> str:
     """Return the answer as one sentence, followed by the reason that decides it."""
     if plan.topic is None or plan.target is None:
         return f"{'no' if plan.answer == 'no' else 'cannot tell'}, {plan.reasons[0].text}"
@@ -107,7 +107,7 @@ def print_plan(plan: ReshapePlan, console: Console) -> None:
     """Print the answer, its reasons, writers, groups and the two ways, then what was read and assumed."""
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
 
-    console.print(cell(headline(plan), _ANSWERS[plan.answer]), soft_wrap=True)
+    console.print(cell(reshape_headline(plan), _ANSWERS[plan.answer]), soft_wrap=True)
     for reason in plan.reasons:
         line = f"  {MARKS[reason.weight]} {reason.text}"
         console.print(cell(line, _COLOURS[reason.weight]), soft_wrap=True)
@@ -142,7 +142,7 @@ def _notes(plan: ReshapePlan) -> Iterator[str]:
 def plan_markdown(plan: ReshapePlan) -> str:
     """Return the plan as GitHub Markdown: the answer in bold, reasons, both ways, tables folded."""
     page = Page()
-    page.add("**", markdown_text(headline(plan)), "**\n")
+    page.add("**", markdown_text(reshape_headline(plan)), "**\n")
     reasons = [
         f"{MARKS[reason.weight]} {reason.text}"
         + (f". {reason.ground.remedy}" if isinstance(reason.ground, Missing) else "")
@@ -322,7 +322,7 @@ def plan_json(plan: ReshapePlan) -> str:
     document: PlanDocument = {
         "format_version": FORMAT_VERSION,
         "answer": plan.answer,
-        "verdict": headline(plan),
+        "verdict": reshape_headline(plan),
         "topic": plan.name,
         "partitions": None if topic is None else topic.partitions,
         "target": None if target is None else target.topic,

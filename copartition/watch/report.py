@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from assignors.answers import by_topic
+from assignors.answers import numbers_by_topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import GroupState
@@ -104,7 +104,7 @@ def change_json(change: GroupChange) -> str:
         ),
         "members": len(state.members or ()),
         **attributes_of(change, "name", "before", "after", "source", "target"),
-        "partitions": dict(by_topic(change.partitions)),
+        "partitions": dict(numbers_by_topic(change.partitions)),
         "least_ms": whole_milliseconds(change.least_s),
         "most_ms": whole_milliseconds(change.most_s),
     }
@@ -320,7 +320,7 @@ def _event(compared: EpisodeComparison) -> dict[str, Any]:
         "causes": [{"kind": cause.kind, "name": cause.name, "to": cause.after} for cause in compared.causes],
         "partitions": compared.partitions,
         "differing": [
-            {"recorded": recorded, "model": model, "partitions": dict(by_topic(partitions))}
+            {"recorded": recorded, "model": model, "partitions": dict(numbers_by_topic(partitions))}
             for recorded, model, partitions in compared.differing
         ],
         "recorded_ms": _times(compared.recorded),

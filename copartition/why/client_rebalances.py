@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from copartition.why.history import Cause, LoggedRebalance, name_of
+from copartition.why.history import Cause, LoggedRebalance, client_name
 from copartition.why.statements import Kind, Line, Statement
 from partitioning.kit.packages import read_toml
 
@@ -96,7 +96,7 @@ def _made_by(window: Sequence[Statement], here: set[str], generation: int | None
     return LoggedRebalance(
         generation,
         cause,
-        None if first is None or cause is Cause.UNKNOWN else first.client or name_of(first.member),
+        None if first is None or cause is Cause.UNKNOWN else first.client or client_name(first.member),
         (reason and reason.text) or cause.value,
         line.line if line else Line("", 0),
         min((at for at in began or joined if at is not None), default=None),

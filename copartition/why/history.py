@@ -153,10 +153,10 @@ _UUID = re.compile(r"^[A-Za-z0-9_+/-]{22}$")
 """Pattern of a member id of KIP-848: a UUID in base64, which does not contain the client's name."""
 
 
-def name_of(member: str | None) -> str | None:
+def client_name(member: str | None) -> str | None:
     """Return the `group.instance.id` or `client.id` in a member id; a member id of another form unchanged.
 
-    >>> name_of("billing-1-6fd0b3a5-3ec5-4b52-8a6a-3f3c1cd5e0a4")
+    >>> client_name("billing-1-6fd0b3a5-3ec5-4b52-8a6a-3f3c1cd5e0a4")
     'billing-1'
     """
     return name_in(member or "") or member

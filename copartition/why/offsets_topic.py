@@ -41,7 +41,7 @@ class TopicRecord(NamedTuple):
     value: bytes | None
 
 
-def read_topic(group: str, config: Mapping[str, str]) -> Iterator[TopicRecord]:
+def read_group_records(group: str, config: Mapping[str, str]) -> Iterator[TopicRecord]:
     """Yield the committed records of the partition that keeps a group, in order, up to its end.
 
     The topic is only read: no offset is committed, and no group is joined.
@@ -137,7 +137,8 @@ def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
 
     Args:
         group: the group's id.
-        records: the records, in the order of offsets, see `read_topic`; those of other groups are skipped.
+        records: the records, in the order of offsets, see `read_group_records`; those of other groups are
+            skipped.
 
     Returns:
         The group's rebalances and, as other events, deletions and a summary of each partition's commits.

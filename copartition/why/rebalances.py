@@ -25,8 +25,8 @@ from copartition.why.history import (
     GroupHistory,
     LoggedRebalance,
     Other,
+    client_name,
     is_default_name,
-    name_of,
 )
 from copartition.why.statements import Kind, LogReading, Statement
 from copartition.why.unpack import is_dated
@@ -276,7 +276,7 @@ def _begin(
     cause = reasons.get(member or "", cause) if cause is Cause.LEFT else cause
     generation = (statement.generation or 0) + 1
     return LoggedRebalance(
-        generation, cause, name_of(member), statement.text, statement.line, statement.line.at
+        generation, cause, client_name(member), statement.text, statement.line, statement.line.at
     )
 
 
@@ -300,7 +300,7 @@ def _add_line(
     # The event of the causing member is in `cause` already. In `also` it would be counted twice.
     if statement.kind not in _COMINGS or statement.member == causer:
         return now
-    who = statement.client or name_of(statement.member)
+    who = statement.client or client_name(statement.member)
     cause = (
         reasons[statement.member]
         if statement.kind is Kind.LEFT and statement.member
@@ -331,7 +331,7 @@ def _consumer(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
     for statement in statements:
         if statement.kind in causes:
             pending.append(
-                (causes[statement.kind], statement.client or name_of(statement.member), statement.text)
+                (causes[statement.kind], statement.client or client_name(statement.member), statement.text)
             )
         elif statement.kind is Kind.EPOCH and statement.generation is not None:
             # The target assignment of the epoch before was not logged: the next epoch has replaced it.
@@ -406,7 +406,7 @@ def _with_hint(
         for name, cause, at in hints[first:end]
         if cause in possible
         and abs(at - began) <= NEAR_S
-        and rebalance.member in {name.client, name_of(name.member), name.member}
+        and rebalance.member in {name.client, client_name(name.member), name.member}
     ]
     if not near:
         return rebalance
@@ -431,6 +431,8 @@ def _others(statements: Sequence[Statement], *, shown: bool) -> Iterator[Other]:
     """
     words = _OTHERS if shown else _OTHERS | _GONE
     rows = [statement for statement in statements if statement.kind in words]
-    for (kind, member), some in groupby(rows, key=lambda row: (row.kind, row.client or name_of(row.member))):
+    for (kind, member), some in groupby(
+        rows, key=lambda row: (row.kind, row.client or client_name(row.member))
+    ):
         first = next(some)
         yield Other(first.line.at, words[kind], member, first.line, kind in _FINDINGS)

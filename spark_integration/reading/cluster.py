@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from partitioning.clients.contact import Place, list_offsets, quiet_client
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
-from spark_integration.sinks.cluster import first_answer, partitions_of
+from spark_integration.sinks.cluster import first_answer, partition_numbers
 
 ANSWER_WITHIN_S = 30.0
 
@@ -83,7 +83,7 @@ class ClusterReader:
             metadata = first_answer(
                 self._consumer, self._config, self._errors, timeout_s=ANSWER_WITHIN_S, topic=topic
             )
-            partitions = partitions_of(topic, metadata.topics[topic], self._config)
+            partitions = partition_numbers(topic, metadata.topics[topic], self._config)
             places += [(topic, partition) for partition in partitions]
         if assigned is None:
             return places
@@ -151,7 +151,7 @@ class ClusterReader:
         return offsets
 
 
-def spread(ranges: Iterable[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
+def cut_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
     """Return the ranges that are not empty, and cut them if there are fewer than `min_partitions`.
 
     Longer ranges are cut into more parts. The result may have slightly fewer ranges than asked for, because

@@ -22,7 +22,7 @@ from partitioning.clients.contact import Place
 from partitioning.errors import InvalidConfigError
 from spark_integration.columns import SOURCE
 from spark_integration.errors import ColumnError, DataLossError
-from spark_integration.reading.cluster import ClusterReader, OffsetRange, spread, together
+from spark_integration.reading.cluster import ClusterReader, OffsetRange, cut_ranges, together
 from spark_integration.reading.options import (
     BATCH_ONLY,
     EARLIEST,
@@ -147,7 +147,7 @@ class _Reader:
         neighbours with few records.
         """
         wanted = self._options.min_partitions
-        parts = spread(ranges, wanted)
+        parts = cut_ranges(ranges, wanted)
         tasks = together(parts) if wanted is None else [[offsets] for offsets in parts]
         # Plain tuples and no `OffsetRange`: these may be pickled in another process than the reader, in which
         # `OffsetRange` would be another class.

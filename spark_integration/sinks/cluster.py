@@ -88,10 +88,10 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
         InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
         BrokerUnreachableError: no broker answers within 10 seconds, or it refuses us.
     """
-    return len(partitions_of(topic, _ask(config, ANSWER_WITHIN_S, topic)[1][topic], config))
+    return len(partition_numbers(topic, _ask(config, ANSWER_WITHIN_S, topic)[1][topic], config))
 
 
-def partitions_of(topic: str, metadata: Any, config: Mapping[str, str]) -> list[int]:
+def partition_numbers(topic: str, metadata: Any, config: Mapping[str, str]) -> list[int]:
     """Return the partition numbers in a topic's metadata, ascending.
 
     UnknownTopicError if the metadata has none: the topic does not exist, or this user may not see it.
@@ -197,7 +197,7 @@ def _address(config: Mapping[str, str]) -> str:
     return next((config[name] for name in _ADDRESSES if config.get(name)), "")
 
 
-def checked_topics(options: SinkOptions, computed_for: int | None, within_s: float) -> WritableTopics:
+def writable_topics(options: SinkOptions, computed_for: int | None, within_s: float) -> WritableTopics:
     """Return the topics that may be written: the topic of the options, or all if the rows name theirs.
 
     Args:
@@ -213,15 +213,15 @@ def checked_topics(options: SinkOptions, computed_for: int | None, within_s: flo
     if options.topic is None:
         return existing_topics(options.config, within_s)
     admin, topics = _ask(options.config, within_s, options.topic)
-    actual = len(partitions_of(options.topic, topics[options.topic], options.config))
+    actual = len(partition_numbers(options.topic, topics[options.topic], options.config))
     # Both counts are compared with the cluster's. The option alone could hide that the column was computed
     # for another count.
     for count in (options.partitions, computed_for):
-        check_count(options.topic, actual, count)
+        check_partition_count(options.topic, actual, count)
     return WritableTopics({options.topic: actual}, _ids(admin, [options.topic]))
 
 
-def check_count(topic: str, actual: int, computed_for: int | None) -> None:
+def check_partition_count(topic: str, actual: int, computed_for: int | None) -> None:
     """Raise PartitionCountError if partitions were computed for another count than the topic has.
 
     Args:

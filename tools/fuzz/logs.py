@@ -13,7 +13,7 @@ from rich.console import Console
 
 from copartition.simulation import Scenario
 from copartition.simulation.inputs.file import scenario_yaml
-from copartition.why.cures import cures, scenario_of, scenario_or_why_not
+from copartition.why.cures import cures, logged_scenario, scenario_or_why_not
 from copartition.why.rebalances import histories
 from copartition.why.report import print_why, why_json
 from copartition.why.statements import read_statements
@@ -74,7 +74,7 @@ def check_logs(logs: Sequence[bytes]) -> None:
     why_json(answers, reading.unread)
     print_why(answers, reading.unread, Console(file=StringIO(), width=100), full=True)
     for group in groups:
-        logged = scenario_of(group, {"orders": 6}, "range", _SETTINGS)
+        logged = logged_scenario(group, {"orders": 6}, "range", _SETTINGS)
         # A file that says something else than the scenario it was made of would be simulated instead of it.
         written = Path(FOLDER.name, "scenario.yaml")
         written.write_text(scenario_yaml(logged.scenario, logged.assumed), encoding="utf-8")

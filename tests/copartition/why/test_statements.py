@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from copartition.why.cures import scenario_of
+from copartition.why.cures import logged_scenario
 from copartition.why.history import Cause
 from copartition.why.rebalances import histories
 from copartition.why.statements import LONGEST_LINE, Kind, read_statements
@@ -226,5 +226,5 @@ def test_a_scenario_says_which_causes_it_leaves_out(tmp_path: Path) -> None:
         )
     )
     (history,) = histories(read_statements([str(path)]))
-    assumed = scenario_of(history, {"orders": 2}, "range").assumed
+    assumed = logged_scenario(history, {"orders": 2}, "range").assumed
     assert "left out, as the logs do not tell enough: assignment not stored" in assumed

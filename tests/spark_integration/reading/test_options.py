@@ -3,7 +3,7 @@
 import pytest
 
 from partitioning.errors import InvalidConfigError
-from spark_integration.reading.cluster import FEW, OffsetRange, spread, together
+from spark_integration.reading.cluster import FEW, OffsetRange, cut_ranges, together
 from spark_integration.reading.options import EARLIEST, LATEST, read_options
 
 pytestmark = pytest.mark.needs("time")
@@ -101,7 +101,7 @@ def test_what_was_asked_hides_settings() -> None:
 @pytest.mark.parametrize("wanted", [None, 1, 2, 3, 7, 1000])
 def test_ranges_are_cut_without_loss(wanted: int | None) -> None:
     ranges = [OffsetRange("t", 0, 5, 105), OffsetRange("t", 1, 0, 0), OffsetRange("t", 2, 7, 8)]
-    cut = spread(ranges, wanted)
+    cut = cut_ranges(ranges, wanted)
     offsets = [(part.partition, offset) for part in cut for offset in range(part.start, part.end)]
     assert offsets == [*((0, offset) for offset in range(5, 105)), (2, 7)]
     assert all(part.start < part.end for part in cut)
