@@ -1,8 +1,16 @@
 """Kafka's assignors in Python: they give the JVM's answers before a group is run.
 
-`api` holds the public names, which are loaded on first use. `rules` has the strategies in a readable form,
-and `columnar` in a fast form with the same answers. `optimal` and `weighted` are assignors of our own.
-`streams`, `connect` and `share` serve other kinds of groups.
+- A question is a `group`, and its answer an `assignment`, whose partitions are `partition_list` columns.
+  `state` is a group as seen from outside, and `protocol` the bytes that members send each other.
+- `interface` says what an assignor is. `registry` finds one by name; `strategies` are the built-in ones, and
+  `answers` checks those of plug-ins.
+- `rules` has the strategies in a readable form, and `columnar` in a fast form with the same answers.
+- `optimal` and `weighted` are assignors of our own. `streams`, `connect` and `share` serve other kinds of
+  groups.
+- `explanation` tells why a partition has its owner; `files` reads text files of users.
+- `clients` runs assignors in consumers, and `testing` checks an assignor of your own.
+
+`api` holds the public names, which are loaded on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -20,8 +20,8 @@ from assignors.partition_list import PartitionColumns, PartitionList, check_numb
 from assignors.protocol import encode_sticky_user_data
 from partitioning.errors import InvalidGroupError
 from partitioning.kit.columns import bounds, sort_rows
-from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions
-from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition, is_integer
+from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions, is_integer
+from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition
 
 _T = TypeVar("_T")
 
@@ -353,7 +353,7 @@ def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Colle
 
 
 def topic_id(topic: Topic) -> bytes:
-    """Return the 16 bytes of the topic's id; if it has none, of the id that is made from its name."""
+    """Return the topic's id as 16 bytes. A topic without an id gets one that is made from its name."""
     return made_id(topic.name) if topic.id is None else topic.id.bytes
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.kit.columns import inverse, range_numbers
-from partitioning.kit.limits import MAX_PARTITION
-from partitioning.topic_partition import TopicPartition, is_integer
+from partitioning.kit.limits import MAX_PARTITION, is_integer
+from partitioning.topic_partition import TopicPartition
 
 # `TopicPartition(topic, partition)` without the argument parsing.
 _topic_partition: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)

@@ -239,3 +239,15 @@ class GroupState:
         return self.with_unowned(
             PartitionList(tuple(counts), topic.astype(np.int32), numbers.astype(np.int32))
         )
+
+
+def strategy_name(assignor: str | None, protocol: str | None) -> str | None:
+    """Return the strategy by our name; None if there is none.
+
+    The coordinator of the consumer protocol has an assignor "range" whose rule is not that of the clients'
+    "range", so it is called "broker-range" (KIP-848).
+
+    >>> [strategy_name("range", "classic"), strategy_name("range", "consumer"), strategy_name("", "classic")]
+    ['range', 'broker-range', None]
+    """
+    return "broker-range" if (assignor, protocol) == ("range", "consumer") else assignor or None

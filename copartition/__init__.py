@@ -1,5 +1,12 @@
 """Tell what a change to a consumer group or a topic does before you make it: compare, simulate, audit, watch.
 
+- A question is a room: `assignment_diff`, `simulate_scenarios`, `migrate`, `doctor`, `why` and `watch` are
+  about groups, `audit`, `check` and `reshape` about topics, `transactions` about a cluster, `models` about
+  settings, and `vectors` about programs in other languages.
+- Rooms stand on `groups` (a group as somebody saw it), `simulation` (a group over time) and `deploys` (what a
+  deploy stops, and for how long).
+- `kit` is what rooms share, and `shell` is the command line.
+
 The names of `copartition.api` are those of the package. They are imported when they are first used, so that
 `import copartition` alone loads neither numpy nor a client of Kafka. The names of `partitioning` and
 `assignors` are here, too: `from copartition import partition_for_key, Group`.

@@ -1,5 +1,14 @@
 """Kafka's clients put a record into a partition by these rules, for one key and for a column of keys.
 
+- `interface` says what a partitioner is. `partitioners` finds one by name, with `registry` and `plug_ins`.
+- `profiles` is the table of clients' rules for keyed records, and `placement` places keys by it. `hashing`
+  has the hash functions. `keys` makes columns of keys, and `serializers` turns values into keys.
+- A strategy for unkeyed records is one file: `round_robin`, `sticky`, `random_choice`. `strategy` is their
+  base, and `record_size` says how many bytes a record adds to a batch.
+- `growth` says which keys move when a topic grows. `topic_partition` names a partition.
+- `clients` connects partitioners to client libraries, and `testing` checks them. `errors` are those of all
+  packages; `java` and `kit` serve the packages that import this one, too.
+
 `api` holds the public names. They are loaded on first use: to place one key must not cost the time that
 importing every strategy and plug-in takes.
 """

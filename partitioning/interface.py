@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from partitioning.errors import InvalidLayoutError
 from partitioning.keys import KeyColumn, Keys
-from partitioning.topic_partition import checked_partition_count, is_integer
+from partitioning.kit.limits import is_integer
+from partitioning.topic_partition import checked_partition_count
 
 NONE_AVAILABLE: Final = range(0)
 """The value of `TopicLayout.available` if no partition has a leader; another empty list is refused.

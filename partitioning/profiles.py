@@ -24,6 +24,24 @@ class Rule(NamedTuple):
     sign: SignRule
 
 
+def placing_of(rule: Rule, num_partitions: int | None) -> tuple[str, str]:
+    """Return hash and sign of a rule; either is "any" if it makes no difference for this count.
+
+    Rules that place every key alike have the same result.
+
+    Args:
+        rule: the rule.
+        num_partitions: the count; None if it is unknown, so that rules are kept apart that may be the same.
+    """
+    if num_partitions == 1:
+        return "any", "any"
+    if num_partitions == 2:  # a remainder of 2 has no sign
+        return rule.hash, "any"
+    # 2**31 is a multiple of such a count, so the sign bit does not change the remainder.
+    two_to_the = num_partitions is not None and num_partitions & (num_partitions - 1) == 0
+    return rule.hash, "mask" if two_to_the and rule.sign == "unsigned" else rule.sign
+
+
 # `Profile` has no slots: PySpark 3.5 sends the table to executors by value, and loses the slots of a
 # dataclass.
 @dataclass(frozen=True)

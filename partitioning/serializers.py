@@ -339,7 +339,8 @@ def _json_payload(value: Any) -> bytes:
 def _json_alike(value: Any) -> bytes:
     """Return a JSON document that Java's serializer and confluent-kafka's write alike; refuse another one."""
     written = _json_payload(value)
-    # `odd` is an escape with a letter among its digits: Jackson writes a capital letter, Python a small one.
+    # `odd` is an escape such as \u00AB whose hexadecimal digits have letters. Jackson writes these letters
+    # in capitals, Python in small letters, so the bytes differ.
     if odd := re.search(rb"(?<!\\)(?:\\\\)*\\u(?:[0-9A-F]*[A-F]|D[89])[0-9A-F]*", written):
         raise InvalidKeyError(
             f"Java's serializer and confluent-kafka's spell {odd[0].decode()} differently: serialize the key "

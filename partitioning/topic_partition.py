@@ -1,8 +1,7 @@
 """The name of a partition, and checks of partition counts."""
 
 import operator
-from numbers import Integral
-from typing import NamedTuple, SupportsIndex, TypeGuard
+from typing import NamedTuple, SupportsIndex
 
 from partitioning.errors import InvalidPartitionCountError
 
@@ -21,11 +20,6 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
-
-
-def is_integer(value: object) -> TypeGuard[int]:
-    """Return whether a value is an integer of Python or NumPy; True and False do not count."""
-    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def checked_partition_count(num_partitions: SupportsIndex) -> int:

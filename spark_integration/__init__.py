@@ -6,6 +6,16 @@ In the order of use: `kafka_partition` adds a column, and `route` lays the rows 
 count, rule or key. `audit` and `co_partitioned` examine records of existing topics. `partition_profile`
 examines rows that are not written yet. `simulate_rebalances` and `simulate_grid` simulate a group many times.
 
+The modules:
+
+- `columns` computes the partition, `hash_columns` the hash, and `keys` the bytes of a key. `routing` lays the
+  rows out.
+- `sinks` writes, `reading` reads, and `reshaping` copies a topic by another rule.
+- `auditing` finds who wrote a topic, `co_partitioning` compares topics, and `profile` looks at rows before
+  they are written. `simulation` simulates groups.
+- `session` makes Kafka known to Spark. `shipping` and `packed_source` send this package to executors, and
+  `errors` has what is raised.
+
 In the examples of docstrings `spark` is a session. `df` has 100 rows with columns `key` (user-0 to user-99)
 and `value`. `records` is what Spark's Kafka source reads after the Java producer wrote these rows to a topic
 of 12 partitions. `config` leads to a cluster with such a topic "orders" and an empty topic "orders-18" of 18

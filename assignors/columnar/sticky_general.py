@@ -156,7 +156,8 @@ def distribute(
         near, near_ids, batches = _hand_out_nearby(unassigned, readers, racks, rack_of, size)
         ranks.append(near)
         handed_out.append(near_ids)
-    # Neighbouring topics with the same audience are one batch, because sizes of no other members change.
+    # Neighbouring topics with the same audience are one batch: while they are given out, the number of
+    # partitions of every member outside the audience stays the same.
     for audience, topics in groupby(batches, key=readers.of_topic.__getitem__):
         partitions = np.concatenate([batches[topic] for topic in topics])
         ranks.append(fill(size, readers.members[audience], len(partitions)))

@@ -1,5 +1,10 @@
 """The readable form of each strategy: Java's own steps, with lists, dicts and Java's maps.
 
+- The client's strategies: `range`, `round_robin`, `sticky` and `cooperative_sticky`. If subscriptions differ,
+  `sticky_general` takes the last steps of the sticky ones; `sticky_structures` is what all of them decide on.
+- The broker's strategies: `broker_range` and `uniform`. `group_spec` is the view that they get of a group.
+- Other clients' strategies: `librdkafka_sticky`, `kafka_python` and `aiokafka`.
+
 The fast twins in `assignors.columnar` give the same answers for groups that a coordinator can make.
 
 A rule takes a group and a recorder, and returns an `Assignment`. At each decision it calls the recorder with

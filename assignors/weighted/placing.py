@@ -82,9 +82,10 @@ def _to_equals(
         come_to = (load + weight[place]) / capacity
         order = np.argsort(come_to, kind="stable")[: len(weight) - place]
         weights = weight[place : place + len(order)]
-        # `again` is the lowest ratio that any member up to a place would have with a second partition. The
-        # step must end before the first member whose own ratio is higher: given one by one, the next
-        # partition would go to the earlier member.
+        # `again[i]` is the lowest ratio that one of the first i + 1 members of `order` would reach with a
+        # second partition. If the next member would reach a higher ratio with its first partition, giving
+        # partitions one by one would give this partition to the earlier member. So the step ends before the
+        # next member.
         again = np.minimum.accumulate((load[order] + 2 * weights) / capacity[order])
         late = again[:-1] < come_to[order[1:]]
         size = int(late.argmax()) + 1 if late.any() else len(order)

@@ -19,9 +19,8 @@ from assignors.group import Member, StickyUserData, name_in
 from assignors.optimal.reading import NumberedGroup
 from assignors.protocol import FieldWriter, Reader
 from partitioning.errors import InvalidConfigError, ProtocolError, SourceError
-from partitioning.kit.limits import MAX_PARTITION, parse_number
+from partitioning.kit.limits import MAX_PARTITION, is_integer, parse_number
 from partitioning.kit.packages import needs
-from partitioning.topic_partition import is_integer
 
 TopicWeights = float | Sequence[float] | NDArray[np.floating] | Mapping[int, float]
 """The weights of one topic.

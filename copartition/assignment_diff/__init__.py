@@ -1,5 +1,11 @@
 """Tell what a change to a group moves and stops: two states of a group, or one and a plan, compared.
 
+- `pair` reads both sides. `planner` makes a plan, with the topics of `planned_topics`.
+- `compare` finds the changes. `changes` decides which member before is which member after, `needed` how many
+  moves were needed and whether a group is balanced, and `happenings` what the change stops.
+- `summary` counts. `report`, `page` with the pictures of `owner_pictures` and `load_picture`, and `command`
+  present the answer.
+
 The names of `api` are those of the package; they are imported when they are first used.
 """
 

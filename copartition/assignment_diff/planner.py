@@ -65,8 +65,9 @@ def plan(
 
     Members claim what they own now, so sticky strategies keep what they can. If a KIP-848 group is on its way
     to a target, give its target as the state.
-    is on its way, give its target. What no source tells is in `assumed`. Its `explainer` makes the decisions
-    once more when it is asked why; there is none for a deploy, which is many decisions.
+
+    `assumed` of the result lists every fact that no source shows. Its `explainer` repeats the decisions to
+    tell why a partition has its owner. After a deploy, which is many decisions, there is no explainer.
 
     Args:
         state: the group.

@@ -18,7 +18,7 @@ from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES, HashName
 from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import KeyColumn
-from partitioning.profiles import PROFILES, Rule, find_profile
+from partitioning.profiles import PROFILES, Rule, find_profile, placing_of
 from partitioning.topic_partition import checked_partition_count
 
 EVERY_COUNT = 2_000
@@ -107,24 +107,6 @@ def _likely(num_partitions: int) -> Iterator[int]:
 def rule_of(writer: Writer) -> Rule:
     """Return the rule of a writer."""
     return find_profile(writer.profile).rule
-
-
-def placing_of(rule: Rule, num_partitions: int | None) -> tuple[str, str]:
-    """Return hash and sign of a rule; either is "any" if it makes no difference for this count.
-
-    Rules that place every key alike have the same result.
-
-    Args:
-        rule: the rule.
-        num_partitions: the count; None if it is unknown, so that rules are kept apart that may be the same.
-    """
-    if num_partitions == 1:
-        return "any", "any"
-    if num_partitions == 2:  # a remainder of 2 has no sign
-        return rule.hash, "any"
-    # 2**31 is a multiple of such a count, so the sign bit does not change the remainder.
-    two_to_the = num_partitions is not None and num_partitions & (num_partitions - 1) == 0
-    return rule.hash, "mask" if two_to_the and rule.sign == "unsigned" else rule.sign
 
 
 RISK = 1e-6

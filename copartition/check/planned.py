@@ -49,8 +49,8 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         topic: checked_partition_count(known_counts[topic]) for topic in topics if topic in known_counts
     }
     different = {*counts_by_topic.values()}
-    # Rules may differ only in the sign, which matters only for some counts. So the count is known here only
-    # if all topics share it.
+    # Two rules may differ in the sign alone, which changes the partition for some counts only. Whether these
+    # rules agree can be told by the count only if all topics have the same count.
     count = different.pop() if len(different) == 1 else None
     reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
     assumed = [*_ASSUMED]

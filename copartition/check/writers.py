@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from copartition.audit.search import placing_of
 from copartition.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.kit.near import near
@@ -16,6 +15,7 @@ from partitioning.profiles import (
     find_profile,
     known_client,
     near_names,
+    placing_of,
 )
 
 

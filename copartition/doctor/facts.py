@@ -13,7 +13,7 @@ from copartition.kit.places import Place
 from copartition.kit.words import count, duration
 
 NEAR = 0.8
-"""Part of the kept records from which on the waiting ones are near to being deleted."""
+"""If more than this part of the kept records waits, retention is about to delete waiting records."""
 
 
 class Retention(NamedTuple):
@@ -21,7 +21,8 @@ class Retention(NamedTuple):
 
     Attributes:
         lost: partition -> records that were deleted before they were read.
-        near: partition -> part of its kept records that wait, where the oldest are being deleted.
+        near: partition -> the part of its kept records that waits, for partitions whose waiting records
+            retention is about to delete.
     """
 
     lost: dict[Place, int]
@@ -37,8 +38,8 @@ def judge_kept(
         positions: the first offset that is not done.
         starts: the offset of the oldest record that is kept.
         ends: the offset of the next record.
-        least: records that must wait for a partition to be near: in a topic that is all but empty a single
-            waiting record is all that is kept.
+        least: the fewest waiting records with which a partition counts as near. In a topic that is all but
+            empty, a single waiting record is everything that is kept.
     """
     lost = {
         place: starts[place] - offset
@@ -90,7 +91,8 @@ def observe_lag(
     Args:
         lags: the known lags, in records; at least one.
         limit: the most records that may wait in a partition.
-        need_lags: ends the check as unknown if a lag is missing that "ok" would speak about.
+        need_lags: called before an "ok", which is about all partitions; ends the check as unknown if a lag is
+            missing.
         ground: the evidence of the lags.
         case: the case of the advice for a fault.
     """

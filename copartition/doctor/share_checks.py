@@ -39,16 +39,15 @@ from copartition.kit.words import count, duration, list_names
 Sharing: TypeAlias = KindExamination[ShareGroupState]
 
 _FULL = 0.9
-"""Part of the records that a partition may have in delivery from which on it counts as full."""
+"""A partition counts as full if this part of the records that it may have in delivery is in delivery."""
 _NEARLY = 0.9
-"""Part of the members that a group may have from which on it counts as full."""
+"""A group counts as full if it has this part of the members that it may have."""
 
 
 def _topics(group: Sharing) -> set[str]:
     """Return the topics that members subscribe to; end the check as unknown if a subscription is missing.
 
-    A set of the topics that are known would be too small: a topic that only the silent member reads would be
-    called left over.
+    Without this, a topic that only a member with unknown topics reads would be reported as left over.
     """
     kind_members_seen(group)
     lists = [member.topics for member in group.members]
@@ -60,7 +59,7 @@ def _topics(group: Sharing) -> set[str]:
 def read_places(group: Sharing) -> set[Place]:
     """Return the partitions that members have.
 
-    A partition is there once, however many members read it, which a share group allows.
+    In a share group several members may read a partition; it is in the result once.
     """
     return {
         (topic, number)
@@ -73,8 +72,8 @@ def read_places(group: Sharing) -> set[Place]:
 def subscriptions_check(group: Sharing, _: Limits) -> Observation:
     """Look for members that subscribe to different topics.
 
-    It is unknown unless the source tells the topics of every member: the one that is not told may be the one
-    that differs.
+    The check is unknown if the source does not tell the topics of every member, because a member with unknown
+    topics may be the one that differs.
     """
     seen = kind_members_seen(group)
     topics = _topics(group)
@@ -95,10 +94,11 @@ def idle_check(group: Sharing, _: Limits) -> Observation:
 def unread_check(group: Sharing, _: Limits) -> Observation:
     """Look for partitions of subscribed topics that no member reads.
 
-    A cluster tells how many partitions the topics have. A table of Kafka's tool lists only those that the
-    group keeps an offset of: with it a fault can be seen, and without one the check is unknown.
+    A cluster tells how many partitions the topics have. A table of Kafka's tool lists only the partitions of
+    which the group keeps an offset. So such a table can prove that a partition has no reader, but not that
+    all have one: then the check is unknown.
     """
-    # By its value and not by its truth: None says that the source lists no members, which is unknown.
+    # Compared with (), because None is false, too: it means that the source does not list members.
     if group.state.members == ():
         return observe_nobody(group, "no member is there, so nobody reads the group's topics")
     seen = kind_members_seen(group)
@@ -125,8 +125,8 @@ def unread_check(group: Sharing, _: Limits) -> Observation:
 def full_group_check(group: Sharing, _: Limits) -> Observation:
     """Look for a group with nearly as many members as it may have; brokers refuse any beyond that number.
 
-    It counts as full from 90 % of `group.share.max.size` on (`_NEARLY`), so that there is time to act.
-    Unknown if no broker shows that setting.
+    A group counts as full from 90 % of `group.share.max.size` on (`_NEARLY`), so that there is time to act.
+    The check is unknown if no broker shows this setting.
     """
     kind_members_seen(group)
     most = need_number(group, group.state.limits, "group.share.max.size", "cluster")
@@ -138,8 +138,7 @@ def full_group_check(group: Sharing, _: Limits) -> Observation:
 def left_over_check(group: Sharing, _: Limits) -> Observation:
     """Look for offsets of topics that no member subscribes to.
 
-    The number of records that wait there is named if it is known; without a known lag the offsets alone are
-    the fault.
+    The offsets alone are a fault. The text also names the number of records that wait there, if it is known.
     """
     ground = seen_positions(group)
     topics = _topics(group)
@@ -151,20 +150,22 @@ def left_over_check(group: Sharing, _: Limits) -> Observation:
 
 
 def not_begun_check(group: Sharing, _: Limits) -> Observation:
-    """Look for partitions with records and without a start offset: none of their records was ever done.
+    """Look for partitions that have records but no start offset: no record of theirs was ever processed.
 
-    The start offset is decided at the first fetch: by default (share.auto.offset.reset=latest) it is the end,
-    so that what was written before is skipped. The coordinator keeps it from the first acknowledgement on.
+    The start offset is decided at the first fetch. By default (share.auto.offset.reset=latest) it is the end
+    of the partition, so records that were written earlier are skipped. The coordinator keeps the start offset
+    from the first acknowledgement on.
     """
     ground = seen_positions(group)
     if not group.positions:
         end_unknown("the group keeps no offset", AGAIN)
     unset = [place for place, offset in group.positions.items() if offset < 0]
-    # An empty partition has no start offset either, and that is no fault: only its end tells the two apart.
+    # An empty partition has no start offset either, which is no fault. Only the partition's end shows whether
+    # it is empty.
     if unset and group.state.ends is None:
         end_unknown(f"no offset is kept of {first_names(unset)}, and the source does not show their records")
     written = [place for place in unset if group.ends.get(place)]
-    # An explanation and no ground: the fault stands without it, so a setting that is not shown is left out.
+    # The setting only explains the fault. If the source does not show it, the text does without it.
     reset = (group.state.settings or {}).get("share.auto.offset.reset", "")
     how = f"; share.auto.offset.reset is {reset}" if reset else ""
     text = f"records are in {first_names(written)}, and none of them was ever done{how}"
@@ -174,28 +175,34 @@ def not_begun_check(group: Sharing, _: Limits) -> Observation:
 def held_up_check(group: Sharing, _: Limits) -> Observation:
     """Look for partitions with a reader whose start offset stands still while records wait.
 
-    Three cases: later records get done meanwhile, so that one record holds up the start: it takes long, or
-    fails again and again; so many are done that no further ones are handed out; or nothing at all gets done.
-    The start offset that a coordinator keeps is one acknowledgement late, so that what is done beyond it is
-    no sign of a record that holds up the rest unless more gets done while it stands still.
+    There are three cases, in this order:
+
+    - "full": so many records beyond the start offset are processed that the broker hands out no further ones.
+    - Later records are processed between the looks. Then one record holds up the start offset: it takes long,
+      or fails again and again.
+    - "nothing": no record at all is processed between the looks.
+
+    The start offset that a coordinator keeps is one acknowledgement late. So processed records beyond it are
+    no fault by themselves; it is one only if their number grows while the start offset stands still.
     """
     first, last = two_looks(group)
     kind_members_seen(group)
-    # An older broker answers without a lag; an empty mapping would read as "no record waits".
+    # An older broker answers without a lag. An empty mapping would mean that no record waits.
     need(last.lag, "the brokers count no lag of share groups", "ask brokers of Kafka 4.2 or newer")
     before, after, lags = by_place(first.positions), by_place(last.positions), by_place(last.lag)
     waited = by_place(first.lag)
     still = [
         place
         for place in waiting_twice(group, read_places(group))
-        # The defaults differ, so that a start offset which either look lacks is not taken for one that stood.
+        # The two defaults differ. With equal ones, a start offset that both looks lack would seem to stand
+        # still.
         if after.get(place, -1) == before.get(place, -2) >= 0
     ]
     done, done_before = done_beyond(last), done_beyond(first)
     most = (last.settings or {}).get("share.partition.max.record.locks", "")
     seen = f"start offsets and {twice(group, lags)}"
     processed = f"a record is processed within {duration(group.elapsed_ms)}"
-    # If no broker shows the setting, `most` is no number, and the other two cases still can be told.
+    # If no broker shows the setting, `most` is no number. The other two cases do not need it.
     full = [place for place in still if most.isdigit() and done.get(place, 0) >= _FULL * int(most)]
     if full:
         worst = max(full, key=done.__getitem__)
@@ -209,10 +216,10 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
         records = count(sum(passed.values()), "later record")
         text = f"the first record of {first_names(passed)} is not done, and {records} are"
         return Observation(True, text, evidence(seen, assumed=[processed]))
-    # A lag that shrank says that records got done, although the start offset is where it was.
+    # If the lag has become smaller, records were processed although the start offset stands still.
     stuck = [place for place in still if lags[place] >= waited[place]]
     if not stuck:
-        # "ok" speaks of all partitions: one whose lag is not known may be the one that is held up.
+        # "ok" is about all partitions, and a partition with an unknown lag may be held up.
         need_known_lags(group)
     text = f"records wait and none was done in {duration(group.elapsed_ms)}: {first_names(stuck)}"
     ok = "start offsets move wherever records wait" if any(lags.values()) else "no record waits"
@@ -220,9 +227,10 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
 
 
 def racks_check(group: Sharing, _: Limits) -> Observation:
-    """Look for racks of members: the share assignor ignores them, and only leaders serve share groups.
+    """Look for racks of members. They have no effect: the assignor ignores them, and only leaders serve.
 
-    Unknown for a file of Kafka's tool, which names no rack; only an answer of a cluster has a time (`at`).
+    The check is unknown for a file of Kafka's tool, which names no racks. Only an answer of a cluster has a
+    time (`at`).
     """
     seen = kind_members_seen(group)
     if group.state.at is None:

@@ -38,7 +38,7 @@ from copartition.kit.words import count, duration, list_names
 
 Streaming: TypeAlias = KindExamination[StreamsGroupState]
 Task: TypeAlias = tuple[str, int]
-"""A subtopology's id and a partition number; Kafka writes 0_3."""
+"""A subtopology's id and a partition number; Kafka writes ("0", 3) as 0_3."""
 
 
 def tasks_of(tasks: Tasks | None) -> Iterator[Task]:
@@ -47,7 +47,7 @@ def tasks_of(tasks: Tasks | None) -> Iterator[Task]:
 
 
 def task_names(tasks: "list[Task] | set[Task]") -> str:
-    """Return tasks as Kafka writes them, 0_0, 0_1 and so on, the first `SHOWN`."""
+    """Return the first `SHOWN` tasks, sorted, as Kafka writes them: 0_0, 0_1 and so on."""
     return list_names([f"{name}_{number}" for name, number in sorted(tasks)], SHOWN)
 
 
@@ -60,33 +60,35 @@ def _active(group: Streaming) -> Counter[Task]:
 
 
 def _subtopologies(group: Streaming) -> Mapping[str, SubtopologyTopics]:
-    """Return the subtopologies; unknown if the source does not tell them.
+    """Return the subtopologies; end the check as unknown if the source does not tell them.
 
-    There are two reasons why they may be missing, with different remedies: the coordinator has none that it
-    could set up, which `topology_check` explains, or the source is a table that does not show them.
+    They may be missing for two reasons, which have different remedies. Either the coordinator could not set
+    the topology up, which `topology_check` explains; or the source is a table that does not show
+    subtopologies.
     """
     if group.state.subtopologies is None and group.state.described:
         end_unknown("the coordinator has not set the topology up", "see topology")
-    # A coordinator that names none has been handled above, so here the source is silent.
+    # If they are still missing here, the source is a table.
     return need(group.state.subtopologies, "the source does not show the topology")
 
 
 def _tasks(group: Streaming) -> set[Task]:
-    """Return the tasks of the topology; end the check as unknown if the topology or its topics are."""
+    """Return the tasks of the topology; end the check as unknown if the source lacks what that takes."""
     counts = need(group.state.topics, "the source does not show the partitions of topics")
     return {
         (name, number)
         for name, part in _subtopologies(group).items()
-        # As many as the input with the most partitions has.
+        # A subtopology has as many tasks as its input with the most partitions has partitions.
         for number in range(max((counts.get(topic, 0) for topic in part.inputs), default=0))
     }
 
 
 def topology_check(group: Streaming, _: Limits) -> Observation:
-    """Look for a topology that the coordinator cannot set up, and for members that run another one.
+    """Look for a topology that the coordinator cannot set up, and for members that run another topology.
 
-    Three cases in this order: the coordinator names no topology; the group is NotReady, and the text
-    says why as far as the topics show it; members run another epoch than the group.
+    There are three faults, and the first one found is reported: the coordinator names no topology; the group
+    is NotReady (the text says why, as far as the topics show it); members run another epoch of the topology
+    than the group has.
     """
     state = group.state
     seen = kind_members_seen(group)
@@ -98,11 +100,11 @@ def topology_check(group: Streaming, _: Limits) -> Observation:
     if state.status == "NotReady":
         return Observation(True, _why_not_ready(group), evidence(f"the state in {group.where}"), "not_ready")
     epochs = Counter(member.topology_epoch for member in group.members)
-    # A member that tells no epoch would differ from every number, and would be called stale.
+    # A member without a known epoch would differ from every number, and would be reported by mistake.
     if None in epochs:
         end_unknown("the source does not show the members' topology epochs")
-    # A table may not tell the epoch of the group. The newest one that a member runs is taken for it then, so
-    # that members with an older one stand out.
+    # A table may not tell the epoch of the group. Then the newest epoch that a member runs stands for it, so
+    # that members with an older one are found.
     own = (
         state.topology_epoch
         if state.topology_epoch is not None
@@ -114,13 +116,13 @@ def topology_check(group: Streaming, _: Limits) -> Observation:
 
 
 def _why_not_ready(group: Streaming) -> str:
-    """Say why the coordinator does not set a topology up, as far as its topics show it; a clause."""
+    """Return a clause on why the coordinator does not set the topology up, as far as topics show it."""
     counts, hidden = group.state.topics or {}, {*group.state.hidden}
-    # A table may show the state and no topology, which leaves nothing to compare.
+    # A table may show the state but no topology. Then there are no topics to compare.
     parts = (group.state.subtopologies or {}).values()
     if missing := sorted({topic for part in parts for topic in part.sources} & hidden):
         return f"the topology is not set up: source topics are missing: {list_names(missing, SHOWN)}"
-    # Only subtopologies whose inputs all have a known count: an input that is hidden is no difference.
+    # Only subtopologies whose inputs all have a known count are compared: a hidden input is no difference.
     apart = [
         ", ".join(f"{topic} {counts[topic]}" for topic in part.inputs)
         for part in parts
@@ -134,8 +136,8 @@ def _why_not_ready(group: Streaming) -> str:
 def internal_topics_check(group: Streaming, _: Limits) -> Observation:
     """Look for changelog topics that are missing, or have fewer partitions than their subtopology has tasks.
 
-    Missing topics are told before small ones, as a missing one has no partition count to compare. A topic
-    counts as missing if the cluster does not show it to this user.
+    Missing topics are reported first, because they have no partition count to compare. A topic counts as
+    missing if the cluster does not show it to this user.
     """
     counts = need(group.state.topics, "the source does not show the partitions of topics")
     parts = _subtopologies(group)
@@ -163,13 +165,13 @@ def internal_topics_check(group: Streaming, _: Limits) -> Observation:
 
 
 def unassigned_check(group: Streaming, _: Limits) -> Observation:
-    """Look for tasks that no member has as an active one.
+    """Look for tasks that no member runs as active tasks.
 
-    A task counts as waiting if it is a member's target and runs nowhere: that is a case of its own, since the
-    coordinator has decided already. Else all tasks of the topology are compared with those that run.
+    If a task that runs nowhere is in a member's target, the coordinator has decided already who gets it. This
+    is the case "waiting". Otherwise all tasks of the topology are compared with the tasks that run.
 
-    Unknown if the group is NotReady, or if the topology or the partition count of a topic is needed and not
-    shown.
+    The check is unknown if the group is NotReady, or if the comparison needs a topology or a partition count
+    that the source does not show.
     """
     if group.state.members == ():
         return observe_nobody(group, "no member is there, so no task runs")
@@ -178,7 +180,7 @@ def unassigned_check(group: Streaming, _: Limits) -> Observation:
         task for member in group.members for task in tasks_of(member.target_active) if task not in active
     }
     _need_ready(group)
-    # A task that is somebody's target and runs nowhere proves the fault without the topology.
+    # A task that is in a member's target and runs nowhere proves the fault, so no topology is needed.
     free = waiting or _tasks(group) - active.keys()
     text = f"{count(len(free), 'task')} {'runs' if len(free) == 1 else 'run'} nowhere: {task_names(free)}"
     ok = f"each of {count(len(active), 'active task')} runs"
@@ -189,8 +191,8 @@ def unassigned_check(group: Streaming, _: Limits) -> Observation:
 def doubled_check(group: Streaming, _: Limits) -> Observation:
     """Look for tasks that two members run, and for a standby on the instance that runs the task.
 
-    A standby or a warm-up task on the instance that runs the task itself shares its disk, so it is lost with
-    it.
+    A standby or warm-up task on the instance that runs the task itself is on the same disk. If that disk is
+    lost, both copies of the state are.
     """
     seen = kind_members_seen(group)
     twice_active = [task for task, members in _active(group).items() if members > 1]
@@ -201,7 +203,7 @@ def doubled_check(group: Streaming, _: Limits) -> Observation:
         task
         for member in group.members
         for task in (*tasks_of(member.standby), *tasks_of(member.warmup))
-        # Members without a process id would all be taken for one instance.
+        # All members without a process id would count as one instance, so they are left out.
         if member.process and (member.process, task) in running
     ]
     text = f"a copy of {task_names(beside)} is on the instance that runs it"
@@ -209,28 +211,32 @@ def doubled_check(group: Streaming, _: Limits) -> Observation:
 
 
 def _need_ready(group: Streaming) -> None:
-    """End the check as unknown while the topology is not set up: nobody has a task then, without a fault."""
+    """End the check as unknown if the topology is not set up yet.
+
+    Until then no member has a task, which is no fault.
+    """
     if group.state.status == "NotReady":
         end_unknown("no task is handed out before the topology is ready", "see topology")
 
 
 def idle_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members without any task: more threads than tasks."""
+    """Look for members without any task, as in an application with more threads than tasks."""
     kind_members_seen(group)
     _need_ready(group)
 
     def has_tasks(member: StreamsMemberState) -> bool:
-        # A task is a tuple, which is always true, so the inner `any` says whether there is one.
+        # A task is a tuple and so never false. The inner `any` returns whether there is a task.
         return any(map(any, (tasks_of(member.active), tasks_of(member.standby), tasks_of(member.warmup))))
 
     return observe_idle(group, has_tasks, "task")
 
 
 def load_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members with more active tasks than their share, which is rounded up.
+    """Look for members with more active tasks than their share.
 
-    The share is the number of tasks that run, divided by the members and rounded up. A task that two members
-    run counts once for the share and twice for the loads, so that it cannot hide a heavy member.
+    The share is the number of tasks that run, divided by the number of members and rounded up. A task that
+    two members run counts once in the share but in the load of both, so it cannot hide a member with too many
+    tasks.
     """
     seen, active = kind_members_seen(group), _active(group)
     if not active:
@@ -244,10 +250,11 @@ def load_check(group: Streaming, _: Limits) -> Observation:
 
 
 def moving_check(group: Streaming, _: Limits) -> Observation:
-    """Look for members that have not got what the coordinator wants them to have, and for warm-up tasks.
+    """Look for members whose tasks differ from their target, and for warm-up tasks.
 
-    Members with another assignment than their target come first. Else warm-up tasks are the fault, in the
-    case "warmup": they read state so that a task can move later. Unknown if no member shows a target.
+    Members that differ from their target are reported first. If there are none, warm-up tasks are the fault,
+    in the case "warmup": they read state so that a task can move later. The check is unknown if the source
+    shows no member's target.
     """
     seen = kind_members_seen(group)
     if all(member.target_active is None for member in group.members):
@@ -265,8 +272,8 @@ def moving_check(group: Streaming, _: Limits) -> Observation:
 def _is_moving(member: StreamsMemberState) -> bool:
     """Return whether a member has other tasks than its target.
 
-    Warm-up tasks are not compared, since a target names active and standby tasks only. A member that shows no
-    target is taken for one that has what it is to have.
+    Warm-up tasks are not compared, because a target names only active and standby tasks. A member without a
+    known target counts as one that has reached it.
     """
     if member.target_active is None:
         return False
@@ -277,8 +284,8 @@ def _is_moving(member: StreamsMemberState) -> bool:
 def standby_check(group: Streaming, _: Limits) -> Observation:
     """Look for tasks with state that have fewer standby copies than the group's setting asks for.
 
-    Only tasks that run are looked at: one that runs nowhere is the fault of `unassigned_check`. Tasks of a
-    subtopology without changelog topics have no state to copy.
+    Only tasks that run are looked at, because `unassigned_check` reports the others. Tasks of a subtopology
+    without changelog topics have no state to copy.
     """
     seen = kind_members_seen(group)
     wanted = need_number(group, group.state.settings, "streams.num.standby.replicas", "group")
@@ -300,7 +307,8 @@ def standby_check(group: Streaming, _: Limits) -> Observation:
 def static_check(group: Streaming, _: Limits) -> Observation:
     """Look for a group of which only some members have a group.instance.id.
 
-    None and all are both fine. Unknown for a table of Kafka's tool, which does not show the ids.
+    It is no fault if all members have one, or none has. The check is unknown for a table of Kafka's tool,
+    which does not show these ids.
     """
     seen = kind_members_seen(group)
     if group.state.at is None:
@@ -315,11 +323,10 @@ def static_check(group: Streaming, _: Limits) -> Observation:
 def converted_check(group: Streaming, _: Limits) -> Observation:
     """Look for members that still speak the classic protocol.
 
-    A member that is seen to be classic proves the fault in any source; only an answer of a cluster proves
-    that there is none.
+    Any source can prove that a member speaks it. Only an answer of a cluster can prove that no member does.
     """
     seen = kind_members_seen(group)
-    # A table may name classic members; if it names none, that is no sign that there are none.
+    # A table may name classic members. If it names none, there may still be some.
     if group.state.at is None and not any(member.classic for member in group.members):
         end_unknown("the source does not show which protocol each member speaks")
     classic = sorted(group.names[member.id] for member in group.members if member.classic)
@@ -330,7 +337,7 @@ def converted_check(group: Streaming, _: Limits) -> Observation:
 def left_over_check(group: Streaming, _: Limits) -> Observation:
     """Look for committed offsets of topics that the topology does not read.
 
-    Unknown if the source shows no offsets, or does not show the topology.
+    The check is unknown if the source shows no offsets, or does not show the topology.
     """
     ground = seen_positions(group)
     inputs = {topic for part in _subtopologies(group).values() for topic in part.inputs}
@@ -340,10 +347,11 @@ def left_over_check(group: Streaming, _: Limits) -> Observation:
 
 
 def _read_places(group: Streaming, parts: Mapping[str, SubtopologyTopics]) -> list[Place]:
-    """Return the partitions that active tasks read: of each input of a task's subtopology the task's number.
+    """Return the partitions that active tasks read.
 
-    A partition is there twice if two subtopologies read its topic. Unknown if a task runs of a subtopology
-    that the source does not list: without its inputs, "all is committed" would be said unseen.
+    A task reads the partition with its own number of each input of its subtopology. If two subtopologies read
+    a topic, its partitions are in the list twice. The check ends as unknown if a task of a subtopology runs
+    that the source does not list: without the inputs of that task, an "ok" would not be about all partitions.
 
     Args:
         group: the group.
@@ -358,8 +366,8 @@ def _read_places(group: Streaming, parts: Mapping[str, SubtopologyTopics]) -> li
 def uncommitted_check(group: Streaming, _: Limits) -> Observation:
     """Look for inputs of running tasks with records and without a committed offset.
 
-    An empty input needs no commit. Unknown if the source does not show the topology, or does not show
-    the ends of partitions.
+    An empty input needs no commit. The check is unknown if the source does not show the topology, or does not
+    show the ends of partitions.
     """
     parts = _subtopologies(group)
     ends = by_place(need(group.state.ends, "the source does not show the ends of partitions"))
@@ -374,18 +382,18 @@ def uncommitted_check(group: Streaming, _: Limits) -> Observation:
 def standstill_check(group: Streaming, _: Limits) -> Observation:
     """Look for inputs of running tasks where records wait and nothing was committed between the looks.
 
-    A partition of no running task is left out: nobody is stuck there, and `unassigned_check` looks for such
-    tasks. A partition without a commit at both looks stands still, too.
+    Partitions that no running task reads are left out, because `unassigned_check` reports them. A partition
+    that has no commit at either look stands still, too.
     """
     first, last = two_looks(group)
     owned = {*_read_places(group, _subtopologies(group))}
     kind_members_seen(group)
     before, after = by_place(first.positions), by_place(last.positions)
     lags = by_place(last.lag)
-    # None at both looks is equal as well: records wait, and the task has committed none of them.
+    # Two missing commits (None) are equal, too: records wait, and the task has committed none of them.
     still = [place for place in waiting_twice(group, owned) if before.get(place) == after.get(place)]
     if not still:
-        # "ok" speaks of all partitions: one whose lag is not known may be the one that stands still.
+        # "ok" is about all partitions, and a partition with an unknown lag may stand still.
         need_known_lags(group)
     elapsed = duration(group.elapsed_ms)
     ground = evidence(
@@ -398,10 +406,10 @@ def standstill_check(group: Streaming, _: Limits) -> Observation:
 
 
 def _with_members(group: Streaming, places: list[Place]) -> str:
-    """Name partitions with the member that runs the task, and its host.
+    """Return the first `SHOWN` partitions, each with the member that reads it and the member's host.
 
-    A clause for each partition, the first `SHOWN`, to find the process by. Two members are named for a
-    partition that two subtopologies read, or whose task runs twice.
+    With these a user finds the process. A partition has two members if two subtopologies read it, or if its
+    task runs twice.
 
     Args:
         group: the group.

@@ -16,14 +16,15 @@ _REMOTE = {"uniform", "broker-range"}
 
 
 def with_strategy(state: GroupState) -> GroupState:
-    """Return the group with the strategy that it uses; if no source tells it, with the default, as assumed.
+    """Return the group with its strategy; if the source does not tell it, the default is assumed.
 
-    The default is "range" for members of the classic protocol: the first of Java's and of librdkafka's
-    `partition.assignment.strategy`; and "uniform" for a group of the consumer protocol: the first of the
-    brokers' `group.consumer.assignors`. Workers of Kafka Connect have none of these.
+    For members of the classic protocol the default is "range", the first strategy of
+    `partition.assignment.strategy` in Java and librdkafka. For a group of the consumer protocol it is
+    "uniform", the first of the brokers' `group.consumer.assignors`. Workers of Kafka Connect use none of
+    these strategies.
 
     Raises:
-        OtherGroupKindError: it is a group of Kafka Streams, whose leader gives tasks to its members.
+        OtherGroupKindError: the group belongs to a Kafka Streams application, whose leader assigns tasks.
     """
     if state.strategy == CLASSIC_STREAMS:
         raise OtherGroupKindError(CLASSIC_STREAMS_SAID.format(group=state.name or "this"), CLASSIC_STREAMS)
@@ -40,17 +41,18 @@ def with_strategy(state: GroupState) -> GroupState:
 
 
 def offered_lists(state: GroupState) -> Ground:
-    """Say whether a source shows that all members offer what the group uses, and nothing of another protocol.
+    """Return evidence that all members offer only strategies of the protocol that the group uses now.
 
-    The coordinator tells the strategy that all members offer, never the lists that it was chosen from. So a
-    member with `[cooperative-sticky, range]`, which is eager, looks like one with `[cooperative-sticky]`.
-    What tells them apart is that the second one kept partitions when it joined again.
+    The coordinator tells the strategy that it chose, never the lists of strategies that members offer. So a
+    member with `[cooperative-sticky, range]`, which is eager, looks like a member with
+    `[cooperative-sticky]`. The difference shows only if a member keeps partitions while it joins again: then
+    it is not eager.
 
     Args:
         state: a group of a classic protocol, or of the consumer protocol (KIP-848).
 
     Returns:
-        The evidence that no member offers anything else, or what is missing for it.
+        The evidence, or what is missing for it.
     """
     if not state.members:
         return Missing("what members offer: the group has none", "ask again when members are there")
@@ -73,7 +75,7 @@ def offered_lists(state: GroupState) -> Ground:
 
 
 def _member_types(state: GroupState) -> Ground:
-    """Say whether all members of a group of the consumer protocol speak that protocol."""
+    """Return evidence that all members of a group of the consumer protocol speak that protocol."""
     kinds = [member.protocol for member in state.members]
     members = count(len(kinds), "member")
     if None in kinds or not state.members_complete:
@@ -82,8 +84,8 @@ def _member_types(state: GroupState) -> Ground:
             "ask live:GROUP of brokers of Kafka 4.0 or newer, or capture the group with --describe --members "
             "--verbose",
         )
-    # Such a member has a list of strategies of its own, which the coordinator of the new protocol does not
-    # tell.
+    # A member that still speaks the classic protocol has a list of strategies, which the coordinator of the
+    # consumer protocol does not show.
     if classic := kinds.count("classic"):
         return Missing(
             f"which strategies {classic} of {members} offer, still of the classic protocol",

@@ -1,8 +1,8 @@
 """Decide who is in a planned group, what each subscribes to, whose rule decides, and which ids are unknown.
 
-A classic coordinator makes the id of a member of its instance id, or of its client id if it has none, and a
-random UUID. Under the consumer protocol (KIP-848) the whole id is random. Clients give a strategy the same
-name, and the one that leads follows its own rule.
+A classic coordinator makes a member's id of two parts: the member's instance id (its client id if it has
+none), and a random UUID. Under the consumer protocol (KIP-848) the whole id is random. All clients call a
+strategy by the same name, but the client that leads the group decides by its own rule.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from partitioning.errors import SourceError
 
 
 class Joiner(NamedTuple):
-    """A member that joins.
+    """Describes a member that joins.
 
     Attributes:
-        client_id: its `client.id`.
-        instance_id: its `group.instance.id`.
-        topics: what it subscribes to; None for every topic that the group reads.
-        rack: its `client.rack`; None if it has none, or nobody knows.
+        client_id: the member's `client.id`.
+        instance_id: the member's `group.instance.id`; None if it has none.
+        topics: the topics that the member subscribes to; None: all topics that the group reads.
+        rack: the member's `client.rack`; None if it has none or the rack is unknown.
     """
 
     client_id: str
@@ -41,20 +41,22 @@ class Joiner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A change to the group before it is assigned.
+    """Describes a change to a group, made before the group is assigned.
 
     Attributes:
-        add_members: how many members join; they subscribe to every topic that the group reads. Their names
-            continue those of the members that are there (pod-0, pod-1, then pod-2) if these have a number.
+        add_members: how many members join. They subscribe to every topic that the group reads. If the names
+            of the present members end with numbers (pod-0, pod-1), new members get the next ones (pod-2).
         joining: members that join under names of their own.
-        remove_members: who leaves, by instance id, client id or member id.
-        partitions: new partition counts of topics; also of one that somebody newly subscribes to.
-        subscribe: what members subscribe to, by instance id, client id or member id, or "*" for all others,
-            new members included, where no source tells or to try another subscription.
-        deploy: how every member is replaced, one after the other; None for no deploy. "rolling": each leaves
-            before it joins again, a static one is back before its session ends. "surge": each joins before
-            the one that it replaces leaves, as Kubernetes rolls a Deployment; a static one is replaced as
-            under "rolling", since no two members share an instance id.
+        remove_members: the members that leave, each by its instance id, client id or member id.
+        partitions: topic -> its new partition count. A topic that the group does not read yet may be named,
+            too, if `subscribe` or `joining` names it.
+        subscribe: member -> the topics that it subscribes to, if no source tells them, or to try others. A
+            member is named by instance id, client id or member id; "*" is all members that are not named, new
+            ones included.
+        deploy: how all members are replaced, one after the other; None: they are not. "rolling": each member
+            leaves before it joins again; a static member is back before its session ends. "surge": each new
+            member joins before the old one leaves, as Kubernetes rolls a Deployment. A static member is
+            replaced as under "rolling", because two members cannot have one instance id.
     """
 
     add_members: int = 0
@@ -69,32 +71,35 @@ class WhatIf:
 
 
 _BY_ID = {"sticky", "cooperative-sticky"}
-"""Strategies that depend on the order of ids; Java's, where members own something, on that of a HashMap."""
+"""Strategies that depend on the order of member ids.
+
+If members own partitions, Java's also depend on the order in which a HashMap of these ids iterates.
+"""
 
 _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
-"""Strategies that put static members first, by instance id, then the others by id."""
+"""Strategies that sort static members by instance id, and all other members after them by member id."""
 
 
 def placeholder(prefix: str, names: Collection[str | None]) -> str:
     """Return an id for a new member, which begins with `prefix` and is none of `names`.
 
-    "?" sorts between the digits and the letters of UUIDs, so the id stands in the middle of those it could
-    have.
+    A UUID follows the prefix in a real id. Here "?" follows, which sorts between digits and letters. So the
+    id is in the middle of all ids that the member could get.
     """
     return next(name for number in count() if (name := f"{prefix}?{number or ''}") not in names)
 
 
 def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) -> list[Seat]:
-    """Return the new members whose place among the others is unknown, if the strategy depends on that place.
+    """Return the new members whose place in the order of members is unknown, if the strategy depends on it.
 
-    For an assignor that is not Kafka's own it is unknown whether it depends.
+    An assignor that is not Kafka's own is assumed to depend on the order.
 
     Args:
         seats: all members after the change.
-        strategy: its name.
-        random_ids: ids are wholly random (KIP-848).
+        strategy: the name of the strategy.
+        random_ids: whether ids are wholly random (KIP-848); otherwise they begin with `Seat.prefix`.
     """
-    # aiokafka's assignors get no instance ids: all of them depend on member ids.
+    # aiokafka's assignors get no instance ids, so all of them sort by member id.
     strategy = "sticky" if strategy.startswith("aiokafka-") else name_in_group(strategy)
     if strategy in _BY_INSTANCE:
         seats = [seat for seat in seats if seat.identity.instance_id is None]
@@ -121,15 +126,15 @@ def _may_pass(prefix: str, other: str) -> bool:
 
 
 def _kind(seat: Seat) -> Hashable:
-    """Return a value that is equal for joining members that may change places without any difference.
+    """Return a value that is equal for new members if it makes no difference when they change places.
 
-    A restarted member has partitions of its own, so it is of its own kind.
+    A restarted member owns partitions, so it is like no other member.
     """
     return seat.identity.id if _is_restarted(seat) else seat.identity._replace(id="")
 
 
 def _is_restarted(seat: Seat) -> bool:
-    """Return True if a new member is an old one, which has had partitions under its new id since."""
+    """Return True if a new member is an old one that was restarted and may own partitions by now."""
     return seat.identity.id != seat.member.id
 
 
@@ -138,28 +143,41 @@ EVERYBODY = "*"
 
 
 class Seat(NamedTuple):
-    """A member as the assignor sees it, and as the diff does: the two ids differ after a restart."""
+    """Holds a member of a planned group.
 
-    member: Member  # without claims
+    Attributes:
+        member: the member as the assignor sees it, without previous partitions.
+        identity: the member as the diff sees it. After a restart it still has the id from before.
+        prefix: the beginning of a new member's id, "" if unknown; None if the whole id is known.
+    """
+
+    member: Member
     identity: MemberIdentity
-    prefix: str | None = None  # how a new member's id begins, "" where unknown; None: the id is known
+    prefix: str | None = None
 
 
 class PlannedSeats(NamedTuple):
-    """The members of a planned group, before and after the change."""
+    """Holds the members of a planned group, before and after the change.
 
-    now: list[Member]  # before the change, with what they subscribe to after it
-    all: list[Seat]  # after the change, new members last
-    leaving: frozenset[str]  # ids
-    assumed: tuple[str, ...]  # what no source shows of them
+    Attributes:
+        now: the members before the change, but with the subscriptions that they have after it.
+        all: the members after the change, new ones last.
+        leaving: the ids of the members that leave.
+        assumed: the assumptions about members, one sentence each.
+    """
+
+    now: list[Member]
+    all: list[Seat]
+    leaving: frozenset[str]
+    assumed: tuple[str, ...]
 
 
 def seat_members(state: GroupState, what_if: WhatIf) -> PlannedSeats:
     """Return the members after the change.
 
     Raises:
-        SourceError: a member is named that is not there, or one is added that is, or it is unknown what a
-            member that joins would read.
+        SourceError: the change names a member that the group does not have, adds an instance id that it has,
+            or it is unknown which topics a new member would read.
     """
     everything = what_if.subscribe.get(EVERYBODY) or topics_read(state)
     subscribed = subscribed_members(state, what_if)
@@ -169,7 +187,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> PlannedSeats:
         for number, identity in enumerate(state.members)
     ]
     seats = [seat for number, seat in enumerate(now) if number not in leaving]
-    # Members that leave do not count: their subscriptions decide nothing any more.
+    # Subscriptions of members that leave have no effect, so only the remaining members are looked at.
     unknown = [seat.identity for seat in seats if seat.identity.topics is None]
     assumed = []
     if unknown:
@@ -190,9 +208,9 @@ def seat_members(state: GroupState, what_if: WhatIf) -> PlannedSeats:
 
 
 def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[str, ...]]:
-    """Return the subscriptions that the user states, by the member's number.
+    """Return number of a member -> the topics that the user says it subscribes to.
 
-    "*" stands for all members whom no other name matches.
+    "*" is all members that no other name matches.
     """
     named = {
         find_member(state, name, "`subscribe`"): topics
@@ -209,9 +227,10 @@ COUNTS_GUESSED = "partition counts are unknown; taken from the highest partition
 
 
 def as_complete(state: GroupState) -> GroupState:
-    """Return the state as a plan has to take it: what it does not show is not there, which is assumed.
+    """Return the state as complete: members and partitions that it does not show are taken not to exist.
 
-    Partitions go up to the highest one seen if counts are unknown; members are the ones that are shown.
+    If partition counts are unknown, a topic has the partitions up to the highest one seen. `assumed` of the
+    result says so.
     """
     if not state.complete:
         state = replace(
@@ -229,9 +248,10 @@ def as_complete(state: GroupState) -> GroupState:
 
 
 def topics_read(state: GroupState) -> tuple[str, ...]:
-    """Return the topics that the group reads, sorted, as far as anything shows it.
+    """Return the topics that the group reads, sorted, as far as the state shows them.
 
-    A topic that nobody subscribes to or has a partition of is a leftover of commits, unless all topics are.
+    A topic without a subscriber and without an owner is only there because of old commits, so it is left out.
+    If all topics of the state are like that, none is left out.
     """
     # Partitions with an owner show that the owner subscribes to their topic.
     owned = {state.topics[number] for number in np.unique(state.topic[state.member >= 0])}
@@ -240,13 +260,13 @@ def topics_read(state: GroupState) -> tuple[str, ...]:
 
 
 def names_of(members: Sequence[MemberIdentity], most: int = 5) -> str:
-    """Return the first of these members, by what people call them, and how many more there are."""
+    """Return the names of the first `most` members, as people call them, and how many more there are."""
     return first_of([member.instance_id or member.client_id or member.id for member in members], most)
 
 
 def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) -> Iterator[Seat]:
     """Yield the members that join, named ones first."""
-    # Ids of any kind: a new name must not look like an old member by another field.
+    # These are ids of all three kinds, because a new member must not have a name that any member has.
     names = {name for member in state.members for name in member[:3]}
     instances = {member.instance_id for member in state.members if member.instance_id is not None}
     continued = continue_names(state) if what_if.add_members else None
@@ -283,13 +303,13 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
 
 
 def continue_names(state: GroupState) -> Iterator[tuple[str | None, str]] | None:
-    """Return (instance id, client id) of members that join, named as the others are, without end.
+    """Return an endless iterator over (instance id, client id) for new members, which continues the names.
 
-    The instance id is None if members are dynamic. None instead of names if the names of the members have
-    no next
-    one: members have no client id, only some have an instance id, or the names are not alike but for a
-    number at
-    the end.
+    The instance id is None if the present members are dynamic.
+
+    Returns:
+        None if the names have no next one: a member has no client id, only some members have an instance id,
+        or the names differ in more than a number at the end.
     """
     clients = _next_names([member.client_id for member in state.members])
     instance_ids = [member.instance_id for member in state.members]
@@ -297,15 +317,15 @@ def continue_names(state: GroupState) -> Iterator[tuple[str | None, str]] | None
         return None
     if not any(instance_ids):
         return ((None, name) for name in clients)
-    # Instance ids that two members share name neither of them, and have no next one.
+    # If two members have the same instance id, there is no next one.
     instances = _next_names(instance_ids) if len({*instance_ids}) == len(instance_ids) else None
     return None if instances is None else zip(instances, clients, strict=False)
 
 
 def _next_names(names: Sequence[str | None]) -> Iterator[str] | None:
-    """Return the names after these, without end: the one that all share again, else the next numbers.
+    """Return an endless iterator over the names that follow these; None if they have no next name.
 
-    None if they have no next name.
+    If all members have one name, the next ones have it, too. Otherwise the number at the end goes up.
     """
     if not names or None in names:
         return None
@@ -314,7 +334,8 @@ def _next_names(names: Sequence[str | None]) -> Iterator[str] | None:
     parts = [_NUMBERED.fullmatch(str(name)) for name in names]
     if len({part and part[1] for part in parts}) > 1 or parts[0] is None:
         return None
-    # A lone pod-7f9-x2k5 ends with a digit by chance: only a number that stands apart is counted on.
+    # The single name pod-7f9-x2k5 may end with a digit by chance. So a single name has a next one only if a
+    # letter or a digit does not stand right before its number.
     if len(parts) == 1 and parts[0][1][-1:].isalnum():
         return None
     digits = [part[2] for part in parts if part is not None]
@@ -324,14 +345,14 @@ def _next_names(names: Sequence[str | None]) -> Iterator[str] | None:
 
 
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
-"""A name with a number at its end; a longer number is an id, which no other name continues."""
+"""A name that ends with a number. A longer number is an id, which has no next one."""
 
 
 def _topics_read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the topics of a member that joins without a word about them: all that the group reads.
+    """Return the topics of a new member for which the user names none: all topics that the group reads.
 
     Raises:
-        SourceError: the source does not show which topics that is; the message names `option`.
+        SourceError: the source does not show which topics the group reads; the message names `option`.
     """
     if not everything:
         raise SourceError(
@@ -344,55 +365,61 @@ def _topics_read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]
 def _seat(
     state: GroupState, identity: MemberIdentity, everything: tuple[str, ...], prefix: str | None = None
 ) -> Seat:
-    """Return a member as assignor and diff see it.
+    """Return the seat of a member.
 
     Args:
-        state: its group, whose clients decide what a missing rack is.
+        state: the member's group. Its client libraries decide whether a missing rack is "" or None.
         identity: the member.
         everything: the topics of a member whose subscription is unknown.
-        prefix: the start of a new member's id; None for a known id.
+        prefix: see `Seat.prefix`.
     """
     topics = everything if identity.topics is None else identity.topics
-    no_rack = "" if state.clients == ("librdkafka",) else None  # what its clients send
+    no_rack = "" if state.clients == ("librdkafka",) else None  # librdkafka sends "" for no rack
     rack = identity.rack or no_rack
     member = Member(identity.id, topics, instance_id=identity.instance_id, rack=rack)
     return Seat(member, identity, prefix)
 
 
 def find_member(state: GroupState, name: str, option: str) -> int:
-    """Return the number of the member that has this instance id, else client id, else member id.
+    """Return the number of the member with this instance id, or else this client id or member id.
 
     Raises:
-        SourceError: no member or several have it; the message names `option`.
+        SourceError: no member has this name, or several have it; the message names `option`.
     """
     for text in ("instance_id", "client_id", "id"):
         numbers = [number for number, member in enumerate(state.members) if getattr(member, text) == name]
         if len(numbers) == 1:
             return numbers[0]
-        # A name of several members is refused: the plan would remove, or change, any one of them.
+        # If several members have the name, it is unknown which one the user means.
         if numbers:
             raise SourceError(f"{option} {name}: {len(numbers)} members have it as {text}; give a member id")
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")
 
 
 class LeadersRule(NamedTuple):
-    """The rule by which the leader of a planned group decides."""
+    """Holds the rule by which the leader of a planned group decides.
 
-    rule: str  # the strategy by the name that `get_assignor` knows
-    warnings: tuple[str, ...] = ()  # that the rule is not Java's
-    assumed: tuple[str, ...] = ()  # which client leads, or what it does, where nothing shows that
+    Attributes:
+        rule: the strategy's name for `get_assignor`.
+        warnings: a sentence that says so if the rule is not Java's.
+        assumed: assumptions about which client leads, or how it decides, one sentence each.
+    """
+
+    rule: str
+    warnings: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
 
 def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
-    """Return the rule of the client that leads after the change, as far as bytes show which one that is.
+    """Return the rule of the client that leads after the change, as far as it is known which client leads.
 
     Args:
-        state: the group before, with the client libraries that its bytes show.
-        strategy: the name that the group agrees on.
+        state: the group before the change. The bytes of its members may show the client libraries.
+        strategy: the name of the strategy that the group uses.
         seats: the members after the change.
     """
     clients = {*state.clients, *filter(None, [state.leading_client])}
-    # With several libraries in the group any of them may lead; then no single rule is known.
+    # If members run several libraries, any of them may lead, so it is unknown whose rule decides.
     client = next(iter(clients)) if len(clients) == 1 else ""
     if (own := clients_rule(client, strategy)) != strategy:
         text = f"{client} leads, so its own {strategy!r} decides, {own!r} here"
@@ -415,18 +442,19 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
 
 
 def _looks_alike(client: str, strategy: str, seats: Sequence[Seat]) -> tuple[str, ...]:
-    """Return an assumption if aiokafka, whose members leave kafka-python's bytes, may decide otherwise."""
-    if client != "kafka-python" or strategy == "cooperative-sticky":  # which aiokafka does not have
+    """Return an assumption if the clients may be aiokafka, which leaves the same bytes as kafka-python."""
+    if client != "kafka-python" or strategy == "cooperative-sticky":  # aiokafka does not have this strategy
         return ()
     static = any(seat.identity.instance_id for seat in seats)
-    # aiokafka's "range" and "roundrobin" differ only for members that are not alike.
+    # aiokafka's "range" and "roundrobin" decide as kafka-python's if no member is static and all subscribe to
+    # the same topics.
     if strategy != "sticky" and not static and len({seat.member.topics for seat in seats}) == 1:
         return ()
     return (f"the clients are kafka-python's; aiokafka's look the same, plan:aiokafka-{strategy} is theirs",)
 
 
 def _other_order(strategy: str, clients: set[str], seats: Sequence[Seat]) -> tuple[str, ...]:
-    """Return an assumption if clients other than Java's order members, or see racks, in another way."""
+    """Return an assumption if another client than Java may sort members, or use racks, in another way."""
     others = " and ".join(sorted(clients - {"java"}))
     static = {seat.identity.instance_id is not None for seat in seats}
     if others and len(static) > 1:

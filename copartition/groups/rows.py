@@ -105,15 +105,3 @@ class Rows:
             status=status,
             warnings=warnings,
         )
-
-
-def strategy_name(assignor: str | None, protocol: str | None) -> str | None:
-    """Return the strategy by our name; None if there is none.
-
-    The coordinator of the consumer protocol has an assignor "range" whose rule is not that of the clients'
-    "range", so it is called "broker-range" (KIP-848).
-
-    >>> [strategy_name("range", "classic"), strategy_name("range", "consumer"), strategy_name("", "classic")]
-    ['range', 'broker-range', None]
-    """
-    return "broker-range" if (assignor, protocol) == ("range", "consumer") else assignor or None

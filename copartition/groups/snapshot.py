@@ -1,4 +1,7 @@
-"""Write and read a group at one moment as JSON, and a record: one snapshot a line."""
+"""Write and read snapshots and records as JSON.
+
+A snapshot is a group at one moment. A record is a file with one snapshot on each line.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,7 +27,7 @@ with needs("a snapshot", "cli"):
     import msgspec
 
 FORMAT_VERSION = "1.5"
-"""Version of the snapshots that this release writes; it reads all with the same number before the dot."""
+"""Version of snapshots that are written. All versions with the same number before the dot can be read."""
 
 _IN_COMMON = (
     *("members_complete", "unlisted", "strategy", "protocol", "generation", "leading_client", "clients"),
@@ -42,7 +45,7 @@ _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
 
 
 class SnapshotMember(msgspec.Struct, omit_defaults=True):
-    """A member, its partitions by topic, and its target (KIP-848)."""
+    """Holds a member, its partitions by topic, and its target assignment (KIP-848)."""
 
     id: _Id
     instance_id: _Id | None = None
@@ -57,22 +60,22 @@ class SnapshotMember(msgspec.Struct, omit_defaults=True):
 
 
 class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defaults=True):
-    """A group; readers ignore keys that they do not know, as a newer minor version may add some."""
+    """Holds a group. Readers ignore unknown keys, because a newer minor version may add some."""
 
     format_version: str
     members: list[SnapshotMember]
     group: str | None = None
     state: str | None = None
     topics: dict[_Name, _Count] = {}
-    """Partition count of each topic; none if the counts were not known."""
+    """Partition count of each topic; empty if the counts are not known."""
     unassigned: dict[_Name, list[_Partition]] = {}
-    """Partitions nobody has; those of topics with a count need not be listed."""
+    """Partitions without an owner. If `topics` has the count of their topic, they need not be listed."""
     lag: dict[_Name, dict[_Partition, _Lag]] = {}
     ends: dict[_Name, dict[_Partition, Annotated[int, msgspec.Meta(ge=0, le=MAX_OFFSET)]]] = {}
     """The offset of each partition's next record, in a record of several snapshots."""
     members_complete: bool = True
     unlisted: _Count = 0
-    """Members that the source counts and does not list, none of which has a partition."""
+    """Number of members that the source counts but does not list; none of them has a partition."""
     strategy: str | None = None
     protocol: str | None = None
     topic_ids: dict[_Name, UUID] = {}
@@ -81,57 +84,57 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     has_target: bool = False
-    """True if the members' targets are known, which may be empty."""
+    """True if the members' targets are known. A known target may be empty."""
     target_unassigned: dict[_Name, list[_Partition]] = {}
     generation: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    """The lowest that the group's generation can be."""
+    """A lower bound for the group's generation."""
     leading_client: _Id | None = None
     """The client library of the member that made the assignments."""
     clients: tuple[_Id, ...] = ()
-    """The client libraries of the members, as far as known."""
+    """The client libraries of the members, as far as they are known."""
     group_version: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """The cluster's level of the feature group.version."""
     at: _Time | None = None
-    """The time when the group was first seen like this, in a record of several."""
+    """In a record: the time at which the group was first seen in this state."""
     since: _Time | None = None
-    """The time when it was last seen as the snapshot before says."""
+    """In a record: the time at which the group was last seen in the state of the line before."""
 
 
 def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]:
     """Return the group of a snapshot, and its target assignment if the snapshot has one (KIP-848).
 
     Raises:
-        SourceError: not a snapshot, or of a newer major version; the message carries the path to the fault.
+        SourceError: the content is no snapshot, or has a newer major version. The message has the path to the
+            fault.
     """
     return snapshot_states(decode_snapshot(content))
 
 
 def decode_snapshot(content: str | bytes) -> Snapshot:
-    """Return the fields of a snapshot, checked one by one, not yet against each other.
+    """Return the fields of a snapshot. Each is checked, but not yet against other fields.
 
     Raises:
-        SourceError: not JSON of a snapshot, or a major version that this release does not read.
+        SourceError: the content is no JSON of a snapshot, or has another major version.
     """
     snapshot: Snapshot = decode_format(content, Snapshot, FORMAT_VERSION)
     return snapshot
 
 
 def decode_format(content: str | bytes, type_: Any, version: str) -> Any:
-    """Return the value of a snapshot of one type, whose fields are checked one by one.
+    """Return the value of a snapshot of one type. Each field is checked, but not yet against other fields.
 
     Args:
         content: the JSON.
         type_: a struct with a field `format_version`, or a union of such structs.
-        version: the newest format that this release reads, and with it all with the same number before the
-            dot.
+        version: the version that is written. All versions with the same number before the dot can be read.
 
     Raises:
-        SourceError: not JSON of this type, or of another major version; the message has the path to the
-            fault.
+        SourceError: the content is no JSON of this type, or has another major version. The message has the
+            path to the fault.
     """
     try:
         snapshot = msgspec.json.decode(content, type=type_)
-    # msgspec gives up on deep nesting with an error of Python's, which is no bug here.
+    # msgspec lets Python's own error through if a text is nested too deeply.
     except RecursionError:
         raise SourceError("not a group snapshot: it is nested too deeply") from None
     except msgspec.MsgspecError as error:
@@ -145,8 +148,8 @@ def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
     """Return the group of a snapshot, and its target assignment if the snapshot has one.
 
     Raises:
-        SourceError: the snapshot contradicts itself: a partition beyond its topic's count, a member id twice,
-            or a partition with two owners.
+        SourceError: the snapshot contradicts itself: a partition number is not below its topic's count, two
+            members have one id, or a partition has two owners.
     """
     current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
     if not snapshot.has_target:
@@ -157,23 +160,23 @@ def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
 def _state(
     snapshot: Snapshot, key: str, unassigned: Mapping[str, list[int]], unassigned_key: str
 ) -> GroupState:
-    """Return one of a snapshot's two states.
+    """Return one of a snapshot's two states, the current one or the target.
 
     Args:
         snapshot: the snapshot.
-        key: the field of a member that lists its partitions, "partitions" or "target".
-        unassigned: partitions without an owner, by topic.
-        unassigned_key: the name of that field, for errors.
+        key: the field of a member that lists its partitions in this state, "partitions" or "target".
+        unassigned: topic -> its partitions without an owner in this state.
+        unassigned_key: the name of the snapshot's field with these, for errors.
     """
     lists = [getattr(member, key) for member in snapshot.members]
     read = {*unassigned, *(topic for partitions in lists for topic in partitions)}
-    # Only with a count for every topic that is mentioned are the partitions without an owner known.
+    # All partitions without an owner are known only if every topic that is named has a count.
     complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
     rows = Rows()
     listed: dict[str, set[int]] = {topic: set() for topic in snapshot.lag}
 
     def add(topic: str, partitions: list[int], owner: str | None, place: str) -> None:
-        """Partitions of one topic that one member has, or nobody, held against the snapshot's counts."""
+        """Add partitions of one topic with one owner; refuse a number that is not below the topic's count."""
         count = snapshot.topics.get(topic)
         if count is not None and max(partitions, default=-1) >= count:
             raise SourceError(
@@ -193,7 +196,7 @@ def _state(
             add(topic, numbers, member.id, f"$.members[{number}].{key}")
     for topic, numbers in unassigned.items():
         add(topic, numbers, None, f"$.{unassigned_key}")
-    # Partitions that only have a lag are added as columns.
+    # Partitions that stand nowhere but in `lag` have no owner.
     for topic, total in snapshot.topics.items():
         lags = snapshot.lag.get(topic, {})
         add(topic, [lag for lag in lags if lag < total and lag not in listed[topic]], None, "$.topics")
@@ -208,61 +211,61 @@ def _state(
 
 
 def _in_common(group: Snapshot | GroupState) -> dict[str, Any]:
-    """Return what a snapshot and a state have under the same names."""
+    """Return the fields that a snapshot and a state have under the same names, by name."""
     return {name: getattr(group, name) for name in _IN_COMMON}
 
 
 def _by_topic(state: GroupState, values: Mapping[str, _T]) -> tuple[_T | None, ...]:
-    """Return the values in the order of the state's topics, None for a topic without one.
+    """Return the values in the order of the state's topics, None for a topic without a value.
 
-    () without values.
+    If there are no values at all, return ().
     """
     return tuple(map(values.get, state.topics)) if values else ()
 
 
 def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes:
-    """Return a state as a snapshot, and what it is on its way to; the same states give the same bytes.
+    """Return a group as a snapshot in UTF-8; equal states give equal bytes.
 
     Args:
         state: the group.
-        target: the target of a KIP-848 group, which has the same members.
+        target: the group's target assignment if it has one (KIP-848); its members are those of `state`.
     """
     snapshot = make_snapshot(state, target)
-    # A line a member reads well and gives small differences under version control.
+    # Each member is on a line of its own, so that people can read it and version control shows small changes.
     lines = ",\n".join(map(_json, snapshot.members))
-    # The rest is one line, in which the members' lines take the place of an empty list.
+    # The rest is one line with an empty list of members, which the members' lines replace.
     snapshot.members = []
     return (_json(snapshot).replace('"members":[]', f'"members":[\n{lines}\n]', 1) + "\n").encode()
 
 
 def _json(value: msgspec.Struct) -> str:
-    """Return a value as JSON in one line, in which characters that cannot be seen are escaped.
+    """Return a value as JSON on one line, in which all characters that cannot be printed are escaped.
 
-    msgspec escapes fewer, and a snapshot that is printed must not steer a terminal.
+    msgspec leaves some of them as they are. Printed in a terminal, they could control it.
     """
     text = msgspec.json.encode(value).decode()
     if text.isprintable():
         return text
-    # Outside of texts JSON has no such character, so an escape is right wherever one is.
+    # In JSON on one line such a character can only be inside of a string, where an escape is allowed.
     return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
 
 
 def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapshot:
-    """Return the snapshot of a state, and of the target that it is on its way to.
+    """Return the snapshot of a group, with its target assignment if there is one.
 
-    If both states are complete, counts of topics tell the partitions without an owner, so these are not
-    listed. Members keep their order; topics and partitions are sorted.
+    If both states are complete, partitions without an owner are not listed: they follow from the counts of
+    topics. Members keep their order; topics and partitions are sorted.
     """
     counts, lists, unassigned = _lists(state)
     targets: list[dict[str, list[int]]] = [{} for _ in state.members]
     target_unassigned: dict[str, list[int]] = {}
     if target is not None:
         target_counts, of_members, target_unassigned = _lists(target)
-        # The target may have partitions that no member has got yet.
+        # The target may have partitions with higher numbers than those that members have now.
         counts |= {name: max(count, counts.get(name, 0)) for name, count in target_counts.items()}
         place = {member.id: number for number, member in enumerate(target.members)}
         targets = [of_members[place[member.id]] if member.id in place else {} for member in state.members]
-    # Both states have the same counts, so these are written only if they hold for both.
+    # The counts are about both states, so they are written only if both are complete.
     complete = state.complete and (target is None or target.complete)
     return Snapshot(
         format_version=FORMAT_VERSION,
@@ -302,14 +305,14 @@ def _lists(
     """Return a state as lists, each sorted by topic name and number.
 
     Returns:
-        Partition counts by topic, as the highest number seen and one; for each member, by its number, the
-        partitions by topic; the partitions without an owner by topic.
+        Topic -> the highest partition number seen, plus 1; for each member, topic -> its partitions; and
+        topic -> the partitions without an owner.
     """
-    # The last one is nobody's: index -1.
+    # The last list has the partitions without an owner, whose member is -1.
     lists: list[dict[str, list[int]]] = [{} for _ in range(len(state.members) + 1)]
     counts: dict[str, int] = {}
     order = _order(state)
-    # Lists, as a loop over numpy's arrays would make an object of each element.
+    # These are lists, because a loop over NumPy's arrays is slower.
     columns = (state.member[order].tolist(), state.topic[order].tolist(), state.partition[order].tolist())
     for member, topic, partition in zip(*columns, strict=True):
         name = state.topics[topic]
@@ -322,23 +325,30 @@ SUFFIX = ".ndjson"
 
 
 class RecordStep(NamedTuple):
-    """One state of a record: the group changed to it later than `since` and no later than `at`.
+    """Holds one state of a record. The group changed to this state after `since`, and at `at` at the latest.
 
-    Both are seconds since 1970, UTC. In a watch of a share or Streams group `state` is such a group.
+    Attributes:
+        at: the time at which the state was first seen, in seconds since 1970 (UTC).
+        since: the time at which the state before was last seen; None for the first step.
+        state: the group. While a share group or a Streams group is watched, it is a group of that kind.
+        target: the group's target assignment; None if it has none.
+        ends: topic -> partition -> the offset of its next record.
+        committed: topic -> partition -> committed offset, for a step that is written. A step that was read
+            has None: its `state` has the lag.
     """
 
-    at: float  # when it was first seen
-    since: float | None  # when the state before it was last seen; None for the first step
+    at: float
+    since: float | None
     state: GroupState
-    target: GroupState | None = None  # what the group is on its way to, if it has targets (KIP-848)
-    ends: dict[str, dict[int, int]] | None = None  # the offset of each partition's next record
-    committed: dict[str, dict[int, int]] | None = None  # as it is written; read, `state` has the lag
+    target: GroupState | None = None
+    ends: dict[str, dict[int, int]] | None = None
+    committed: dict[str, dict[int, int]] | None = None
 
 
 def record_line(step: RecordStep) -> str:
-    """Return a step as one line of JSON, which is a snapshot by itself.
+    """Return a step as one line of JSON; the line is also a snapshot.
 
-    The lag of a partition is its end minus its committed offset, if both are known.
+    If `state` has no lag, the lag of a partition is its end minus its committed offset, if both are known.
     """
     snapshot = make_snapshot(step.state, step.target)
     snapshot.ends = step.ends or {}
@@ -353,13 +363,14 @@ def record_line(step: RecordStep) -> str:
 
 
 def read_record(path: str | PathLike[str]) -> list[RecordStep]:
-    """Return the steps of a record, in its order; at least one.
+    """Return the steps of a record in the order of the file, at least one.
 
-    A last line without a newline is left out: whoever writes the record may be in the middle of it.
+    A last line without a newline is left out, because the program that writes the record may not have
+    finished it.
 
     Raises:
-        SourceError: the file cannot be read, is empty, or a line is no snapshot with a time; the message
-            names file and line.
+        SourceError: the file cannot be read, is empty, or a line is no snapshot with a time. The message
+            names the file and the line.
     """
     try:
         text = read_text(path)
@@ -368,7 +379,7 @@ def read_record(path: str | PathLike[str]) -> list[RecordStep]:
     except SourceError as error:
         raise SourceError(f"{path}: {error}") from error
     steps = []
-    # What follows the last newline is a line that is still being written.
+    # The text after the last newline is a line that is still being written.
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
             steps.append(_step(decode_snapshot(line)))

@@ -1,4 +1,4 @@
-"""Reads a group from the name of its source: a file, a step of a record or scenario, a live group."""
+"""Reads the group that the name of a source stands for: a file, a step of a file, or a live group."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -27,7 +27,11 @@ from partitioning.topic_partition import MAX_PARTITIONS
 
 
 def step_state(result: SimulationResult, step: int) -> GroupState:
-    """Return the group after a rebalance of the run; step 0 is the first assignment, -1 the last.
+    """Return the group after a rebalance of a simulated run.
+
+    Args:
+        result: the run.
+        step: the number of the rebalance: 0 is the first assignment, -1 the last.
 
     Raises:
         SourceError: the run has no such step.
@@ -51,8 +55,7 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
 def _topics_read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
     """Return the topics that a simulated consumer reads.
 
-    For a pattern those are the topics that exist now and match it, as Kafka resolves patterns against the
-    metadata of the moment.
+    If it subscribes by a pattern, these are the topics that exist now and match, as for a client of Kafka.
     """
     if consumer.pattern is not None:
         return tuple(name for name in now.topics if re.fullmatch(consumer.pattern, name))
@@ -62,18 +65,18 @@ def _topics_read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> 
 
 
 def check_any_head(text: str) -> None:
-    """Refuse, by its beginning, a text that is a group of no kind; see `check_head`."""
+    """Raise SourceError if a text begins like no group of any kind; see `check_head`."""
     if find_kind(text) is None and not is_other_snapshot(text):
         check_head(text)
 
 
 _SCENARIOS = {".yaml", ".yml", ".toml"}
 _SCENARIO_KEYS = re.compile(r'(?s)(?!.*"(?:members|groupId|fetch_state)"\s*:).*"topics"\s*:\s*[{\[]')
-"""Fits the JSON of a scenario, and of no other tool's group."""
+"""Matches the JSON of a scenario, but not that of a group of another tool."""
 
 
 class OtherSource(NamedTuple):
-    """A share group or a Streams group that was read; `first` is an earlier look that the source has, too."""
+    """Holds a share group or a Streams group; `first` is an earlier look at it, if the source has one."""
 
     state: ShareGroupState | StreamsGroupState
     first: ShareGroupState | StreamsGroupState | None = None
@@ -81,13 +84,13 @@ class OtherSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A group that was read, with everything that its source tells beyond one state.
+    """Holds a group that was read, with everything else that its source tells.
 
     Attributes:
-        state: the group.
-        target: the state that the group is on its way to, if it has targets (KIP-848).
-        last: the last step, if the source is a whole scenario, a whole record, or several captures.
-        live: True if it was read from a cluster.
+        state: the group; the first state if the source has several.
+        target: the group's target assignment; None if it has none (KIP-848).
+        last: the last state, if the source is a whole scenario, a whole record, or several captures.
+        live: whether it was read from a cluster.
     """
 
     state: GroupState
@@ -102,17 +105,17 @@ def read_source(
     """Return the group that a source names.
 
     Args:
-        name: a path (a snapshot, a capture, or a scenario or record, which stand for their first step), "-"
-            for standard input, `live:GROUP`, `scenario.yaml#STEP`, `record.ndjson#STEP`, or
-            `capture.txt#STEP` for one of several captures of a group in one text.
+        name: the path of a snapshot, a capture, a scenario or a record; "-" for standard input; `live:GROUP`;
+            `scenario.yaml#STEP`, `record.ndjson#STEP`, or `capture.txt#STEP` if a text has several captures
+            of the group. A scenario or record without a step stands for its first one.
         config: librdkafka settings for `live:GROUP`.
-        group: which group of a file that holds several.
-        several: a text with several captures of the group is the first of them, with the last one beside
-            it; else it is refused, as no single one is meant.
+        group: the name of the group, if a file has several.
+        several: whether a text may have several captures of the group. If True, the result has the first and
+            the last one. If False, such a text is refused, because it is unknown which capture is meant.
 
     Raises:
-        SourceError: it cannot be read; the message names the source and what to do.
-        ScenarioError: it is a scenario that cannot be run.
+        SourceError: the source cannot be read. The message names it, and says what to do.
+        ScenarioError: the source is a scenario that cannot be run.
     """
     kind, colon, rest = name.partition(":")
     if colon and kind == "live":
@@ -128,10 +131,11 @@ def read_any_source(
     """Return the group of any kind that a source names.
 
     Args:
-        name: as for `read_source`; also the output of kafka-share-groups or kafka-streams-groups, or a file
-            of snapshots of such a group, one a line. Only the first and the last snapshot count.
+        name: as for `read_source`. It may also be a file with output of kafka-share-groups or
+            kafka-streams-groups, or with one or more snapshots of such a group, one on each line; then the
+            first and the last of them are returned.
         config: librdkafka settings for `live:GROUP`.
-        group: which group of a file that holds several.
+        group: the name of the group, if a file has several.
 
     Raises:
         SourceError: as for `read_source`.
@@ -154,7 +158,7 @@ def read_any_source(
 
 
 def _other_source(text: str, group: str | None) -> OtherSource:
-    """Return the share group or Streams group of a capture, a snapshot, or several snapshots, one a line."""
+    """Return the share group or Streams group of a capture, or of snapshots, one on each line."""
     if (found := find_kind(text)) is not None:
         return OtherSource(parse_other_capture(text, found[0], group))
     looks = [parse_other_group(line) for line in text.split("\n") if line.strip()]
@@ -167,7 +171,7 @@ def _other_source(text: str, group: str | None) -> OtherSource:
 
 
 def _file_source(name: str, text: str | None, group: str | None, *, several: bool) -> Source:
-    """Return the group of a file, of a step of one, or of standard input; `text` is what was read of it."""
+    """Return the group of a file, of one of its steps, or of standard input; `text` is the text if read."""
     path, hash_, step = name.rpartition("#")
     # "#" may be part of any file's name, so it begins a step only after a suffix that has steps.
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
@@ -175,7 +179,7 @@ def _file_source(name: str, text: str | None, group: str | None, *, several: boo
         return Source(step_state(simulate(Scenario.from_file(path)), number))
     if hash_ and Path(path).suffix.lower() == SUFFIX:
         return _record_step(path, step)
-    # A capture of any name, if no file has the whole name.
+    # A capture may have any suffix, so "#" begins a step if there is no file with the whole name.
     if hash_ and step and Path(path).is_file() and not Path(name).exists():
         return _capture_step(path, step, group)
     if Path(name).suffix.lower() == SUFFIX:
@@ -185,7 +189,7 @@ def _file_source(name: str, text: str | None, group: str | None, *, several: boo
 
 
 def _read(name: str, check: Callable[[str], None]) -> str:
-    """Return the text of a file, or of standard input for "-"; `check` refuses a wrong beginning."""
+    """Return the text of a file, or of standard input for "-"; `check` raises for a wrong beginning."""
     try:
         return read_text(None if name == "-" else name, check_head=check)
     except FileNotFoundError:
@@ -200,14 +204,14 @@ def _read(name: str, check: Callable[[str], None]) -> str:
 
 
 def _of_text(name: str, text: str, group: str | None, several: bool) -> Source:
-    """Return the group of the text of a file, or of standard input for "-".
+    """Return the group that the text of a file or of standard input holds.
 
-    The kind of the file shows in its content; only a scenario is known by the suffix of its name.
+    The kind of text is recognized by its content. Only a scenario is recognized by the suffix of its name.
     """
-    # A snapshot may have any suffix, even .json, which scenarios have, too. Its tag tells the two apart.
+    # A snapshot may have any suffix, even .json as scenarios have, so it is recognized by its tag.
     snapshot = '"group-snapshot"' in text
     suffix = Path(name).suffix.lower()
-    # JSON without topics or consumers is another tool's, of which a scenario's reader would say odd things.
+    # Other JSON belongs to another tool. The reader of scenarios would refuse it with a misleading error.
     if suffix in _SCENARIOS or (suffix == ".json" and not snapshot and _SCENARIO_KEYS.match(text)):
         result = simulate(Scenario.from_file(name))
         return Source(step_state(result, 0), last=step_state(result, -1))
@@ -217,7 +221,7 @@ def _of_text(name: str, text: str, group: str | None, several: bool) -> Source:
             return _one_group(Source(*parse_snapshot(text)), group)
         if is_json(text):
             return _one_group(Source(*parse_capture(text)), group)
-        # A question about one state refuses a text with several: the first one may be of another day.
+        # `parse_capture` refuses a text with several captures of the group: the first may be of another day.
         if not several:
             return Source(*parse_capture(text, group))
         times = parse_captures(text, group)
@@ -227,7 +231,7 @@ def _of_text(name: str, text: str, group: str | None, several: bool) -> Source:
 
 
 def _capture_step(path: str, step: str, group: str | None) -> Source:
-    """Return one of the captures of a group in a file, by its place: 0 is the first one, -1 the last."""
+    """Return one of several captures of a group in a file: step 0 is the first one, -1 the last."""
     number = _step_number(path, step)
     try:
         times = parse_captures(read_text(path, check_head=check_head), group)
@@ -241,21 +245,21 @@ def _capture_step(path: str, step: str, group: str | None) -> Source:
 
 
 def _one_group(source: Source, group: str | None) -> Source:
-    """Return the source if its group is the one that the user asked for, or if it has no name."""
+    """Return the source; raise SourceError if its group has another name than the user asked for."""
     name = source.state.name
-    # A snapshot without a name may be of any group.
+    # A snapshot without a name may be of any group, so it is accepted.
     if group is not None and name not in {None, group}:
         raise SourceError(f"the file holds the group {name!r}, not {group!r}")
     return source
 
 
 def source_label(name: str) -> str:
-    """Return the name of a source as an error says it."""
+    """Return the name of a source for an error message."""
     return "standard input" if name == "-" else name
 
 
 def _record_step(path: str, step: str) -> Source:
-    """Return a step of a record; 0 is the first step, -1 the last."""
+    """Return a step of a record: 0 is the first step, -1 the last."""
     number = _step_number(path, step)
     steps = read_record(path)
     if not -len(steps) <= number < len(steps):
@@ -264,7 +268,7 @@ def _record_step(path: str, step: str) -> Source:
 
 
 def _step_number(path: str, step: str) -> int:
-    """Return the number of a step, which is below 0 if it counts from the end.
+    """Return the number of a step; it is negative if steps are counted from the end.
 
     Raises:
         SourceError: the text after "#" is not a number.

@@ -1,4 +1,8 @@
-"""Model what settings do: a producer's batching and delivery, a share group's lock and number of members."""
+"""Model what settings do: a producer's batching and delivery, a share group's lock and number of members.
+
+`producer` and `share_groups` have the models, with their reports. `events` is the clock of every model, and
+`record_stream` the records that a producer gets. `command` presents the answers.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,1 +1,8 @@
-"""A room: may a topic get another count of partitions, rule or key without a key out of order, and how?"""
+"""Decide whether a topic can get another partition count, rule or key with every key in order, and how.
+
+- `observing` reads the facts from a cluster; `observed` holds them.
+- `plan` decides whether it can be done, and by which steps. `refusals` has the topics that are never
+  reshaped, and `ways` the two ways with their price.
+- `switch` decides at the moment of the switch what is done with each group; `switching` does it.
+- `report`, `report_steps` and `command` present the answer. The copy itself is `spark_integration.reshaping`.
+"""

@@ -327,7 +327,7 @@ def read_time(ctx: click.Context, option: click.Parameter, value: str | None) ->
     """
     if value is None:
         return None
-    from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds_of  # noqa: PLC0415 - as above
+    from copartition.simulation.inputs.durations import TIME, UNITS, milliseconds_of  # noqa: PLC0415 - as above
 
     if not re.fullmatch(TIME, value):
         raise click.BadParameter(

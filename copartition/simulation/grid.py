@@ -16,9 +16,8 @@ from copartition.simulation.inputs.settings import Settings, kafka_name
 from copartition.simulation.outcome.result import RunSummary
 from copartition.simulation.run import simulate_seeds
 from partitioning.errors import ScenarioError
-from partitioning.kit.limits import check_members
+from partitioning.kit.limits import check_members, is_integer
 from partitioning.kit.near import near
-from partitioning.topic_partition import is_integer
 
 _SETTINGS = {kafka_name(setting.name): setting.name for setting in fields(Settings)}
 _LOAD = {f"load.{name}": name for name in ("rate", "capacity", "zipf")}

@@ -191,10 +191,17 @@ def newcomers(
 ) -> list[Consumer]:
     """Return `number` more consumers like `like`, with the first free numbers in their names.
 
-    A name of `all_so_far` gets that consumer's configuration, but the strategies of `like`.
+    A number is free if no consumer of `present` has it in its name. If a consumer had this name earlier, the
+    new one gets that consumer's configuration, but the strategies of `like`.
 
     >>> [consumer.name for consumer in newcomers(2, Consumer("worker-1"), {"worker-0", "worker-1"}, {})]
     ['worker-2', 'worker-3']
+
+    Args:
+        number: how many consumers are added.
+        like: the consumer whose configuration and whose name, up to its number, new consumers get.
+        present: the names of the consumers that run now.
+        all_so_far: name -> the consumer that last had the name, of all consumers of the run so far.
     """
     named = _NUMBERED.fullmatch(like.name)
     stem, end = (named[1], named[2] or "") if named else (like.name, "")

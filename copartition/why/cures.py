@@ -11,7 +11,7 @@ from math import ceil
 from typing import NamedTuple
 
 from assignors.group import Topic
-from copartition.groups.rows import strategy_name
+from assignors.state import strategy_name
 from copartition.kit.words import count, duration
 from copartition.simulation import simulate
 from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll

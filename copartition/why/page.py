@@ -108,7 +108,7 @@ def picture_of(rebalances: Sequence[LoggedRebalance]) -> Picture | None:
     if not timed:
         return None
     first, last = timed[0][1], max(rebalance.ended or rebalance.joined or began for rebalance, began in timed)
-    # A margin, so that marks at both ends are not cut, and a window of a single moment has a width.
+    # The margin keeps marks at both ends whole, and gives a window of a single moment a width.
     margin = max(last - first, 1) / 40
     window = Window(1000 * (first - margin), 1000 * (last + margin))
     marks: dict[str | None, list[tuple[LoggedRebalance, Cause]]] = defaultdict(list)

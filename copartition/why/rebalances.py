@@ -397,7 +397,7 @@ def _with_hint(
     if possible is None or rebalance.began is None:
         return rebalance
     began = rebalance.began
-    # A range that is a second longer on both sides, because sums of times are rounded. The exact distance is
+    # The range is a second longer on both sides, because sums of times are rounded. The exact distance is
     # checked below.
     first = bisect_left(hints, began - NEAR_S - 1, key=itemgetter(2))
     end = bisect_right(hints, began + NEAR_S + 1, key=itemgetter(2))

@@ -120,7 +120,7 @@ def print_why(
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
 
     columns = [GridColumn(*item) for item in COLUMNS.items()]
-    # A verdict of all groups; with one group it would repeat that group's own.
+    # With a single group, the verdict on all groups would only repeat the verdict on that group.
     if len(groups) > 1:
         console.print(cell(verdict_of_all(groups), "bold"))
         console.print()

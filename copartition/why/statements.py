@@ -520,7 +520,7 @@ def _say(text: str) -> _Saying | None:
     for protocol in _BROKER:
         if (match := find(protocol, text)) is not None:
             return _Saying(match, text, broker=True, protocol=protocol)
-    # Last, as lines of Python clients have no mark of their own.
+    # Python clients are tried last, because their lines have no mark of their own.
     match = find("python", text)
     return match and _Saying(match, text)
 

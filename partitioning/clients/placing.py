@@ -14,6 +14,7 @@ from partitioning.errors import (
     MisplacedRecordError,
 )
 from partitioning.interface import BatchAware, BytesAware, Partitioner, TimeAware, TopicLayout
+from partitioning.kit.limits import is_integer
 from partitioning.partitioners import get_partitioner
 from partitioning.placement import LIBRDKAFKA
 from partitioning.profiles import PROFILES
@@ -21,7 +22,6 @@ from partitioning.random_choice import RandomChoice
 from partitioning.record_size import payload_size, record_size
 from partitioning.round_robin import RoundRobin
 from partitioning.sticky import DefaultHash, Sticky, StickyByTime
-from partitioning.topic_partition import is_integer
 
 _BY_PROFILE = (DefaultHash, RandomChoice, RoundRobin, Sticky, StickyByTime)
 

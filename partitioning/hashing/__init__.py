@@ -1,5 +1,8 @@
 """Hash functions of Kafka clients: one module each, a scalar and a columnar twin.
 
+- The hashes are `murmur2` (Java), `kafkajs_murmur2`, `murmur3`, `fnv1a`, `crc32`, `java_string` and `boost`.
+- `modulo` makes a partition of a hash, and `words` hashes many keys at a time, word by word.
+
 These modules import nothing of this project but each other, so that `partitioning.hashing` can be sent by
 value to machines that have NumPy and nothing of ours.
 """

@@ -1,11 +1,14 @@
 """Models Java's `hashCode` and `HashMap`, whose results affect many decisions of Kafka.
 
-`HashMap` and `HashSet` have Java's single operations. `hash_map_order` computes the order of a map to which
-keys are only added, and `many_maps` computes it for many maps at once. `TimelineKeys` has the order of
-Kafka's own map, in which a coordinator keeps its members.
+- `hash_codes` hashes and compares strings, by UTF-16 code unit as in Java.
+- `hash_map` has `HashMap` and `HashSet` with Java's single operations; `tree_bin` is a crowded bin of them.
+- `hash_map_order` computes the order of a map to which keys are only added, and `many_maps` computes it for
+  many maps at once.
+- `collections` has the order of other maps, such as `TimelineKeys`: Kafka's own map, in which a coordinator
+  keeps its members.
 
-Strings are hashed and compared by UTF-16 code unit, as in Java. "Order" is always the order of iteration. A
-function that computes an order by arithmetic says which cases it leaves to the classes that go key by key.
+"Order" is always the order of iteration. A function that computes an order by arithmetic says which cases it
+leaves to the classes that go key by key.
 """
 
 from partitioning.java.collections import TimelineKeys as TimelineKeys

@@ -1,4 +1,4 @@
-"""Models the order of other collections of Kafka's brokers than `HashMap`.
+"""Models the order of iteration of collections that Kafka's brokers use, other than `HashMap`.
 
 - `TimelineKeys`: the `TimelineHashMap` in which coordinators keep their members.
 - `scala_set_order`: Scala's immutable `Set[String]`, in which brokers list the topics that a client asks for.
@@ -131,7 +131,7 @@ class PriorityQueue(Generic[E]):
             self.add(element)
 
     def add(self, element: E) -> None:
-        """Add an element (`add`, which calls `siftUp` from the end)."""
+        """Add an element as Java's `add`: it is put at the end of the heap and moved up (`siftUp`)."""
         self.heap.append(element)
         self._sift_up(len(self.heap) - 1, element)
 
@@ -145,7 +145,7 @@ class PriorityQueue(Generic[E]):
         return first
 
     def remove(self, element: E) -> None:
-        """Remove an element that is equal to no other (`remove`); do nothing if it is not there."""
+        """Remove an element as Java's `remove`, if it is there. No two elements may be equal."""
         if element in self.heap:
             place, last = self.heap.index(element), self.heap.pop()
             if place < len(self.heap):

@@ -1,1 +1,6 @@
-"""All packages share these helpers; nothing in here knows a key, a group or a broker."""
+"""All packages share these helpers; nothing in here knows a key, a group or a broker.
+
+- `columns` sorts, groups and joins integer columns.
+- `limits` bounds input, `formats` reads YAML, TOML and JSON within these bounds, and `near` suggests names.
+- `packages` loads names at first use, and says what to install if an optional package is missing.
+"""

@@ -181,12 +181,12 @@ def sums(group: NDArray[np.integer[Any]], amount: NDArray[Any], groups: int) -> 
 
 
 def sorted_by(key: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the indices of the rows in ascending order of their keys, 0 or more; ties stay in order."""
+    """Return the indices of the rows, sorted by their keys. Keys are 0 or more; equal keys stay in order."""
     return in_order(np.arange(len(key)), key)
 
 
 def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return these rows in ascending order of their keys, 0 or more; ties stay in order."""
+    """Return these rows, sorted by their keys. Keys are 0 or more; rows with equal keys stay in order."""
     if not len(key) or key.min() == (largest := key.max()):
         return rows
     small = largest < 1 << 16  # NumPy sorts 16-bit integers by radix

@@ -1,10 +1,12 @@
-"""Bounds on input: Kafka's own limits, and limits that protect the machine's memory.
+"""Bounds and checks of numbers in input: Kafka's own limits, and limits that protect the machine's memory.
 
 Numbers and texts come from files, captures and command lines, so each is checked before memory is allocated
 for it. Our own bounds are far above what a cluster can hold: no real group reaches them.
 """
 
 from collections.abc import Callable
+from numbers import Integral
+from typing import TypeGuard
 
 from partitioning.topic_partition import MAX_PARTITIONS
 
@@ -64,6 +66,11 @@ def check_members(count: int, error: Callable[[str], Exception], where: str) -> 
     """Raise an error if a group has more than `MAX_GROUP_MEMBERS` members; see `check_partitions`."""
     if count > MAX_GROUP_MEMBERS:
         raise error(f"{where} has {count:,} members; {MAX_GROUP_MEMBERS:,} are the most that are worked on")
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Return whether a value is an integer of Python or NumPy; True and False do not count."""
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def parse_number(text: str, most: int) -> int | None:

@@ -31,7 +31,7 @@ from tools.oracle.assignors.streams import streams_answers
 from tools.oracle.tasks.regenerate import CONNECT, KINDS, connect_answers
 from tools.oracle.tasks.streams import application_answers, classic_sticky_answers, scattered_answers
 
-pytestmark = [pytest.mark.jvm, pytest.mark.sampled]
+pytestmark = [pytest.mark.jvm, pytest.mark.slow]
 
 
 @pytest.fixture

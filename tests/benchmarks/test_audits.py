@@ -58,8 +58,9 @@ def test_the_rules_of_most_phases_are_known() -> None:
     assert phases / 2 < sum(known)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("batch", [None, 500, 100])
-@pytest.mark.parametrize("topic", sample(TOPICS, 24))
+@pytest.mark.parametrize("topic", sample(TOPICS, 24, before_ci=4))
 def test_who_wrote_a_topic_is_named_where_its_records_tell(topic: str, batch: int | None) -> None:
     written = topics()[topic]
     assert AuditBesideTruth(written, audit(written, batch)).faults == []

@@ -9,9 +9,10 @@ import yaml
 
 from copartition.simulation import Consumer, Costs, Load, Scenario
 from copartition.simulation.group.clients import BEHAVIOURS
+from copartition.simulation.inputs.durations import TIME, UNITS, milliseconds_of
 from copartition.simulation.inputs.events import EVENTS
 from copartition.simulation.inputs.file import scenario_schema
-from copartition.simulation.inputs.kinds import FIGURES, TIME, UNITS, milliseconds_of
+from copartition.simulation.inputs.kinds import FIGURES
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import (
     MAX_GROUP_MEMBERS,

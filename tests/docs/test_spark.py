@@ -29,6 +29,7 @@ def table(head: str) -> set[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.needs("data sources")
 def test_the_block_of_the_readme_runs_when_pasted(spark):  # noqa: F811 - the fixture

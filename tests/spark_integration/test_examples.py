@@ -16,7 +16,7 @@ from tests.support.broker import Kafka
 from tests.support.reading import inversions, read_topic
 from tests.support.waiting import GENEROUS_S
 
-pytestmark = [pytest.mark.needs("data sources"), pytest.mark.needs("time")]
+pytestmark = [pytest.mark.needs("data sources"), pytest.mark.needs("time"), pytest.mark.slow]
 
 KEYS = [b"user-%d" % (number % 97) for number in range(3000)]
 
@@ -67,7 +67,6 @@ def test_a_backfill_is_ordered_and_goes_on_where_it_stopped(
     assert len(read_topic(broker.bootstrap_servers, topic)) == 3000
 
 
-@pytest.mark.slow
 def test_a_migration_keeps_order_headers_and_timestamps(spark: SparkSession, broker: Kafka) -> None:
     source, target = broker.create_topic(12), broker.create_topic(48)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "partitioner": "murmur2_random"})

@@ -15,7 +15,7 @@ ROWS = [
         "tests/assignors/test_group.py",
     ),
     (
-        "partitioning/topic_partition.py",
+        "partitioning/kit/limits.py",
         " and not isinstance(value, bool)",
         "",
         "tests/assignors/test_group.py",

@@ -337,7 +337,7 @@ ROWS = [
     (f"{CHECK_CODE}/judge.py", "if apart and not convinced:", "if not convinced:", JUDGING),
     (f"{CHECK_CODE}/verdict.py", "return self.today | {", "return self.today or {", JUDGING),
     (
-        "copartition/audit/search.py",
+        "partitioning/profiles.py",
         "num_partitions & (num_partitions - 1) == 0",
         "num_partitions % 2 == 0",
         JUDGING,

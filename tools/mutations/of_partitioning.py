@@ -243,7 +243,7 @@ ROWS = [
     # Audits: who is named, and how surely.
     ("copartition/audit/search.py", "math.log(risk / tried)", "math.log(risk)", POWER),
     (
-        "copartition/audit/search.py",
+        "partitioning/profiles.py",
         '"mask" if two_to_the and rule.sign',
         '"mask" if not two_to_the and rule.sign',
         f"{AUDITING} {POWER}",

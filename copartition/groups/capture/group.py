@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.group import name_in
-from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity, strategy_name
 from copartition.groups.capture.scan import GroupTables
 from copartition.groups.capture.table import AGAIN, CapturedTable, beyond_end
-from copartition.groups.rows import strategy_name
 from copartition.kit.words import count
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_PARTITION, MAX_TOPIC_NAME, parse_number

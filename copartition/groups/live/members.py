@@ -1,39 +1,48 @@
-"""Read who is in a live group, what each member has and asked for, and which client library it runs.
+"""Read the members of a live group, their partitions and subscriptions, and which client library they run.
 
-The library shows in the bytes that a member leaves with the coordinator, read off real groups of each client.
-An assignment is the leader's: version 1 to 3 with user data null is Java's, and that of clients that follow
-its protocol classes; with empty user data version 1 is kafka-python's, a higher one that of this project's
-assignors in it; version 0 with user data librdkafka's, kafka-python's or aiokafka's, with the 4 bytes of a
-generation that of this project's "sticky" in aiokafka. A subscription is the member's own:
+The library is recognized by the bytes that members leave with the coordinator. What each library writes was
+measured on real groups. An assignment is written by the leader:
 
-- librdkafka: version 1 to 3, user data empty, under "cooperative-sticky" a list of 8 bytes or more;
-- Java, and kafka-python if it assigns with this project's assignors: user data null, under
-  "cooperative-sticky" the 4 bytes of a generation; only the leader's assignment tells the two apart;
-- kafka-python: version 0, under "cooperative-sticky" 1 and user data empty; aiokafka: version 0. The bytes
-  of the two are the same, and both are called kafka-python.
+- version 1 to 3, user data null: Java, or a client that follows Java's protocol classes;
+- version 1, user data empty: kafka-python; a higher version: this project's assignors in kafka-python;
+- version 0, with user data: librdkafka, kafka-python or aiokafka; if the user data are the 4 bytes of a
+  generation, this project's "sticky" in aiokafka.
+
+A subscription is written by the member itself:
+
+- version 1 to 3, user data empty (under "cooperative-sticky" a list of 8 bytes or more): librdkafka;
+- user data null (under "cooperative-sticky" the 4 bytes of a generation): Java, or kafka-python with this
+  project's assignors. Only the leader's assignment tells which of the two;
+- version 0 (under "cooperative-sticky" version 1 with empty user data): kafka-python, or aiokafka with
+  version 0. Their bytes are the same, so both are called kafka-python.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from assignors.protocol import Subscription, decode_assignment, decode_subscription
-from assignors.state import MemberIdentity
+from assignors.state import MemberIdentity, strategy_name
 from copartition.groups.live.cluster import Cluster
 from copartition.groups.live.wire import read_subscriptions
-from copartition.groups.rows import strategy_name
 from copartition.kit.places import Place
 from partitioning.errors import ProtocolError, SourceError
 
 _GENERATION = 4
-"""Bytes of a generation, which is all that Java's "cooperative-sticky" says as user data."""
-_OURS = "this project's assignors in kafka-python or aiokafka"  # which decide as Java's client does
+"""Number of bytes of a generation. User data of Java's "cooperative-sticky" have nothing else."""
+_OURS = "this project's assignors in kafka-python or aiokafka"
+"""A leader that runs these decides as Java's client does."""
 
 
 class Clients(NamedTuple):
-    """The client libraries of a group, by the names that `copartition migrate --client` takes."""
+    """Names the client libraries of a group, as `copartition migrate --client` does.
 
-    leader: str | None  # by whose rules assignments were made; None if the bytes do not show it
-    members: tuple[str, ...]  # of all members whose bytes show it, each once
+    Attributes:
+        leader: the library by whose rules the assignment was made; None if the bytes do not show it.
+        members: the libraries that the members' bytes show, each once, sorted.
+    """
+
+    leader: str | None
+    members: tuple[str, ...]
 
 
 def find_clients(
@@ -42,9 +51,9 @@ def find_clients(
     """Return the libraries that the ConsumerProtocol bytes of a group show.
 
     Args:
-        subscriptions: the bytes of each member; b"" if it left none.
-        assignments: the bytes that the leader made for each member.
-        strategy: the group's strategy, which decides what user data means.
+        subscriptions: the subscription of each member as bytes; b"" if it left none.
+        assignments: the assignment that the leader wrote for each member, as bytes.
+        strategy: the group's strategy. The meaning of user data depends on it.
     """
     kinds = {
         kind for data in subscriptions if data and (kind := _kind_by_subscription(data, strategy)) is not None
@@ -52,7 +61,7 @@ def find_clients(
     leaders = {kind for data in assignments if data and (kind := _kind_by_assignment(data)) is not None}
     old = leaders.pop() if len(leaders) == 1 else None
     if old == "version 0":
-        # Of the two that write version 0 it is the one that is there.
+        # Two libraries write version 0. If only one of them is in the group, it is the leader's.
         there = kinds & {"librdkafka", "kafka-python"}
         old = there.pop() if len(there) == 1 else None
     library = "kafka-python" if old == _OURS else old
@@ -63,9 +72,9 @@ def find_clients(
 
 
 def _kind_by_assignment(assignment: bytes) -> str | None:
-    """Return the library of the leader that made these bytes; None if several may have.
+    """Return the library of the leader that wrote these bytes; None if it may be any of several.
 
-    "version 0" stands for librdkafka, kafka-python or aiokafka, which only subscriptions tell apart.
+    The result "version 0" is librdkafka, kafka-python or aiokafka: only subscriptions tell them apart.
     """
     version = int.from_bytes(assignment[:2], "big")
     try:
@@ -80,7 +89,7 @@ def _kind_by_assignment(assignment: bytes) -> str | None:
 
 
 def _kind_by_subscription(subscription: bytes, strategy: str | None) -> str | None:
-    """Return the library of the member that made these bytes; None if several may have."""
+    """Return the library of the member that wrote these bytes; None if it may be any of several."""
     version = int.from_bytes(subscription[:2], "big")
     try:
         user_data = decode_subscription(subscription).user_data
@@ -101,13 +110,13 @@ _STATES = {
     "PREPARING_REBALANCING": "PreparingRebalance",
     "COMPLETING_REBALANCING": "CompletingRebalance",
 }
-"""Kafka's own name of each state, by librdkafka's name."""
+"""librdkafka's name of a state -> Kafka's name."""
 
 _WORDS = {"Empty": "empty", "Reconciling": "reconciling"}
 
 
 class LiveMember(NamedTuple):
-    """A member with its partitions, and those that it is to have if the coordinator tells them (KIP-848)."""
+    """Holds a member, its partitions, and its target assignment if the coordinator tells it (KIP-848)."""
 
     identity: MemberIdentity
     owned: Sequence[Place]
@@ -115,22 +124,35 @@ class LiveMember(NamedTuple):
 
 
 class LiveGroup(NamedTuple):
-    """A group as its coordinator describes it."""
+    """Holds a group as its coordinator describes it.
+
+    Attributes:
+        name: the group's id.
+        status: Kafka's name of the group's state; None if librdkafka has no name for it.
+        protocol: "classic" or "consumer"; None if unknown.
+        strategy: the group's assignor by this project's name; None if it has none yet.
+        members: the members, in the order of the description.
+        has_target: whether the coordinator tells the members' target assignments.
+        warnings: sentences for the reader of a report.
+        generation: a lower bound for the generation; None if unknown.
+        clients: the client libraries of a classic group.
+        group_version: the cluster's level of the feature group.version; None if unknown.
+    """
 
     name: str
-    status: str | None  # Kafka's name for its state; None if librdkafka does not know it
-    protocol: str | None  # "classic" or "consumer"
-    strategy: str | None  # its assignor, by our name; None while it has none
+    status: str | None
+    protocol: str | None
+    strategy: str | None
     members: Sequence[LiveMember]
     has_target: bool
     warnings: tuple[str, ...] = ()
-    generation: int | None = None  # the lowest that its generation can be; None if unknown
-    clients: Clients = Clients(None, ())  # of a classic group
-    group_version: int | None = None  # the cluster's level of group.version; None if unknown
+    generation: int | None = None
+    clients: Clients = Clients(None, ())
+    group_version: int | None = None
 
     @property
     def topics(self) -> set[str]:
-        """The topics that members subscribe to, have, or are to have."""
+        """The topics that members subscribe to, or whose partitions they have or will get."""
         named = {topic for member in self.members for topic in member.identity.topics or ()}
         return named | {topic for member in self.members for topic, _ in (*member.owned, *member.target)}
 
@@ -143,12 +165,12 @@ class LiveGroup(NamedTuple):
 def describe_group(cluster: Cluster, group: str) -> LiveGroup:
     """Return the group and its members, without their subscriptions.
 
-    Members are in the order of the description, which is that of the coordinator's own map: `uniform` and
-    `broker-range` get them in that order.
+    Members are in the order of the description, which is the order of the coordinator's own map. "uniform"
+    and "broker-range" get them in this order, so it must be kept.
 
     Raises:
         GroupNotFoundError: there is no such group.
-        SourceError: the cluster gives no answer, or refuses one.
+        SourceError: the cluster does not answer, or refuses to.
     """
     described = cluster.describe_group(group)
     protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(described.kind)
@@ -160,11 +182,12 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
         )
         for member in described.members
     ]
-    # None: the coordinator tells no targets; () is the target of a member that is to have nothing.
+    # A target of None means that the coordinator tells no targets. () is the target of a member that gets
+    # nothing.
     has_target = any(member.target is not None for member in described.members)
     warnings: tuple[str, ...] = ()
     status = _STATES.get(described.state)
-    # librdkafka has no name for "Reconciling"; members that have not yet got their target show it.
+    # librdkafka has no name for "Reconciling". A member that does not have its target yet shows this state.
     if status is None and has_target and any({*member.target} != {*member.owned} for member in members):
         status = "Reconciling"
     if status is None:
@@ -178,8 +201,8 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
 def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     """Return the group with the subscriptions and identities of its members.
 
-    The coordinator shows those of a classic group only while it is stable. Subscriptions that cannot be read
-    are warnings, not errors: owners and lag are true without them.
+    The coordinator shows the subscriptions of a classic group only if the group is stable. If subscriptions
+    cannot be read, that is a warning and not an error, because owners and lag do not depend on them.
     """
     if group.protocol == "consumer":
         return _with_described(cluster, group)
@@ -189,10 +212,11 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     for place, subscription in enumerate(subscriptions):
         if subscription is not None:
             topics, rack = tuple(sorted(subscription.topics)), subscription.rack
-            # With an eager strategy in its list a member gives up everything before it joins again.
+            # A member with an eager strategy in its list gives up all partitions before it joins again. So a
+            # member that owned some when it joined has only cooperative strategies.
             protocol = "cooperative" if subscription.owned else None
             members[place] = _with_subscription(members[place], topics, rack, protocol)
-    # A member says in which generation it was when it joined the one that is now.
+    # A subscription has the generation in which the member was before it joined the present one.
     left = [
         subscription.generation
         for subscription in subscriptions
@@ -234,9 +258,9 @@ def _with_subscription(
 def _read_joins(
     cluster: Cluster, group: str, strategy: str | None
 ) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
-    """Return the subscriptions of a classic group by member id, warnings, and the client libraries.
+    """Return member id -> subscription for a classic group, warnings, and the client libraries.
 
-    The coordinator tells them of stable groups only; of another group the result is empty.
+    The coordinator tells subscriptions of stable groups only. For any other group the results are empty.
     """
     members = cluster.joined_members(group) or []
     subscriptions = {}

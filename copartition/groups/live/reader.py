@@ -23,13 +23,13 @@ def states(
     lags: Mapping[tuple[str, int], int],
     warnings: tuple[str, ...],
 ) -> tuple[GroupState, GroupState | None]:
-    """Return the group with its present owners, and with its future ones if they are known (KIP-848).
+    """Return the group with its present owners, and with its target assignment if that is known (KIP-848).
 
     Args:
         group: the members with their partitions.
-        topics: counts, ids and racks of the topics; every partition up to a count gets a row.
-        lags: records that wait, by (topic, partition); a missing one is unknown.
-        warnings: sentences for the reader, after those of the group.
+        topics: the topics; each partition below a topic's count gets a row.
+        lags: (topic, partition) -> lag in records; the lag of a partition that is not in it is unknown.
+        warnings: sentences for the reader of a report, which are added to those of the group.
     """
 
     def state(lists: Sequence[Sequence[Place]]) -> GroupState:
@@ -62,26 +62,34 @@ def states(
 
 
 class LiveTopics(NamedTuple):
-    """Topics as the cluster describes them."""
+    """Holds topics as the cluster describes them.
 
-    counts: Mapping[str, int]  # of the topics that we may see
+    Attributes:
+        counts: topic -> its partition count, for topics that this user may see.
+        ids: topic -> its id, if it is known.
+        racks: topic -> the racks of its replicas; empty if no assignor would look at them.
+        complete: whether every topic that was asked for is in `counts`.
+        warnings: a sentence on topics that this user may not see, if there are any.
+    """
+
+    counts: Mapping[str, int]
     ids: Mapping[str, uuid.UUID]
-    racks: Mapping[str, TopicRacks]  # of each partition's replicas; empty if they decide nothing
-    complete: bool  # whether every topic that was asked for is in `counts`
-    warnings: tuple[str, ...]  # what could not be known
+    racks: Mapping[str, TopicRacks]
+    complete: bool
+    warnings: tuple[str, ...]
 
 
 def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) -> LiveTopics:
-    """Return these topics as the cluster describes them; one that this user may not see is a warning.
+    """Return these topics as the cluster describes them, with a warning if this user may not see some.
 
     Args:
         cluster: the cluster.
-        topics: their names.
-        with_racks: a member has a rack, so the racks of replicas count.
+        topics: the names of the topics.
+        with_racks: whether the racks of replicas are wanted: they matter only if a member has a rack.
     """
     described = cluster.describe_topics(sorted(topics))
     counts = {name: len(topic.racks) for name, topic in described.items()}
-    # The broker hides a topic without the right in the same way as one that does not exist.
+    # To a user without the right, the broker describes a topic as if it did not exist.
     unseen = sorted({*topics} - counts.keys())
     hidden = (
         f"the cluster shows this user no topic {', '.join(unseen)}: its partition count is unknown; if there "
@@ -99,16 +107,17 @@ def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) 
 def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
     """Return the lag of every partition with a commit, and warnings.
 
-    A lag is the end offset minus the committed offset, in records. It is below 0 if the commit is beyond the
-    end, as after the topic was made anew.
+    A lag is the end offset minus the committed offset, in records. It is negative if the commit is beyond the
+    end, for example because the topic was deleted and created again.
     """
-    # Commits are read before ends: the other way round, a commit made in between would give a lag below 0.
+    # Commits are read before ends. In the other order, a commit in between could make a lag negative.
     committed = cluster.committed_offsets(group)
     ends = cluster.ends(committed.keys())
     unread = sorted({topic for topic, _ in committed.keys() - ends.keys()})
     warnings = [f"the lag is unknown for partitions of {', '.join(unread)}"] if unread else []
     lags = {place: end - committed[place] for place, end in ends.items()}
-    # One warning with a count, as a topic that was made anew has all its partitions beyond the end.
+    # There is one warning with a count, because in a topic that was created again all commits may be beyond
+    # the end.
     beyond = sorted(place for place, lag in lags.items() if lag < 0)
     for topic, partition in beyond[:1]:
         warnings.append(beyond_end(f"{topic}-{partition}", lags[topic, partition], len(beyond)))
@@ -125,15 +134,15 @@ def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupS
         config: librdkafka settings; `bootstrap.servers` at least.
 
     Raises:
-        SourceError: no `bootstrap.servers`, a setting that librdkafka refuses, no broker that answers, one
-            that refuses us, or no such group.
+        SourceError: `bootstrap.servers` is missing, librdkafka refuses a setting, no broker answers, a broker
+            refuses this user, or there is no such group.
         MissingDependencyError: confluent-kafka is not installed.
     """
     return read_group(connect(group, config), group)
 
 
 def read_group(cluster: Cluster, group: str) -> tuple[GroupState, GroupState | None]:
-    """Return what `read_live` returns, over a connection that is there already.
+    """Return what `read_live` returns, over an existing connection to the cluster.
 
     Raises:
         SourceError: there is no such group, no broker answers, or one refuses this user.
@@ -147,20 +156,20 @@ def read_group(cluster: Cluster, group: str) -> tuple[GroupState, GroupState | N
 
 
 _TOPICS_FOR_S = 60.0
-"""A group hears of new partitions late (`metadata.max.age.ms`, five minutes); this is early enough."""
+"""Seconds after which topics are read again; clients notice new partitions later (five minutes)."""
 
 
 class GroupReader:
     """Read a group, without lags, for as long as it is watched; a missing group is no error.
 
-    Each look asks the coordinator to describe the group. Subscriptions are asked for if that description has
-    changed, and the group's topics then and once a minute. Between two looks `_described` is the last
-    description, `_answer` what was asked for after it, and `_states` the result of both.
+    Each look asks the coordinator to describe the group. Subscriptions and topics are read again if the
+    description has changed, and once a minute. Between two looks `_described` is the last description,
+    `_answer` the group with subscriptions and its topics, and `_states` the result that was made of them.
 
     Args:
         group: group id.
         config: librdkafka settings; `bootstrap.servers` at least.
-        clock: returns seconds from any beginning.
+        clock: returns the time in seconds, from any beginning.
     """
 
     def __init__(
@@ -178,7 +187,7 @@ class GroupReader:
     def __call__(self) -> tuple[GroupState, GroupState | None]:
         """Return the group and its target (KIP-848); the same object as before if nothing has changed.
 
-        A group that is not there is "Dead", as Kafka calls it.
+        A group that does not exist has the status "Dead", as in Kafka.
         """
         try:
             described = describe_group(self._cluster, self._group)
@@ -192,26 +201,26 @@ class GroupReader:
         if described == self._described and now - self._topics_read < _TOPICS_FOR_S:
             return self._states
         group = with_subscriptions(self._cluster, described)
-        # A group in a rebalance names no topics; it still has the ones from before.
+        # During a rebalance the group names no topics, so the topics of the look before are kept.
         seen_topics = set() if self._answer is None else self._answer[1].counts.keys()
         topics = read_topics(self._cluster, group.topics | seen_topics, with_racks=group.has_racks)
-        # Equal answers keep the object of before, by which callers see that nothing has changed.
+        # For an equal answer the same object is returned, by which callers see that nothing has changed.
         if (group, topics) != self._answer:
             self._answer, self._states = (group, topics), states(group, topics, {}, topics.warnings)
         self._described, self._topics_read = described, now
         return self._states
 
     def ends(self) -> dict[str, dict[int, int]]:
-        """Return the offset of the next record of each partition of the group's topics, by topic and number.
+        """Return topic -> partition -> the offset of the partition's next record, for the group's topics.
 
-        A partition whose leader does not answer is left out; without a group there are no topics.
+        A partition whose leader does not answer is left out. The result is empty if the group does not exist.
         """
         counts = {} if self._answer is None else self._answer[1].counts
         places = [(topic, number) for topic, count in counts.items() for number in range(count)]
         return {topic: {} for topic in counts} | by_topic(self._cluster.ends(places))
 
     def committed_offsets(self) -> dict[str, dict[int, int]]:
-        """Return the offsets that the group has committed, by topic and number; none if there is no group."""
+        """Return topic -> partition -> committed offset; {} if the group does not exist."""
         return by_topic(self._cluster.committed_offsets(self._group)) if self._answer else {}
 
 

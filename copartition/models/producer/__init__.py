@@ -1,1 +1,8 @@
-"""Models of a producer: batching, delivery, idempotence, librdkafka's queue."""
+"""Model a producer.
+
+- `batching` is the Java client, whose batches wait in `accumulator`; `librdkafka` is the other client.
+  `tuning` searches for good settings.
+- `delivering` runs a producer against faults, which `delivery` defines. `idempotence` decides what the leader
+  does with a batch that comes again, and `assessing` counts over many runs.
+- `settings` and `stream` check what a user gives; `report` presents the answer.
+"""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from copartition.models.producer.settings import INT_MAX, LATEST_MS, check_bounds
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
-from partitioning.topic_partition import is_integer
+from partitioning.kit.limits import is_integer
 
 
 class Stream(NamedTuple):

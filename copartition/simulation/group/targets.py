@@ -211,10 +211,12 @@ class GroupTargets:
 class Epochs:
     """The rebalances of a consumer group, each from the first request for its target until all reached it.
 
-    A rebalance also ends if another target comes before. `_causes` are the requests since the last target;
-    `_rebalance` is the present one, None if there is none. Only members in `_waits_for`, for which the target
-    changes something, are watched. All others reach it with one heartbeat after the target, the last of them
-    at `_others_ms`. A silent member is not waited for.
+    A rebalance also ends if another target is computed before all members have reached its own.
+
+    `_causes` has the requests since the last target was computed, and `_rebalance` the rebalance that is
+    under way, None if there is none. The members whose partitions the target changes are in `_waits_for`
+    until they have reached it. Every other member reaches the target with its next heartbeat, the last of
+    them at `_others_ms`. The rebalance does not wait for a member that sends no heartbeats.
     """
 
     def __init__(self, world: World, group: ConsumerGroup, beats: Beats, timers: Timers) -> None:
@@ -227,8 +229,7 @@ class Epochs:
         self._position = world.ledger.now.position.copy()
         self._causes: list[tuple[str, int]] = []
         self._started_ms = 0.0
-        # The present rebalance, as if it were complete now; the watched members that it waits for; and the
-        # time at which all other members will have reached the target.
+        # `_rebalance` is always what it would be if it were complete now.
         self._rebalance: Rebalance | None = None
         self._waits_for: set[int] = set()
         self._others_ms = 0.0

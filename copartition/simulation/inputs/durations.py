@@ -1,6 +1,7 @@
 """Lengths of time, fixed ones and ones that differ from one occurrence to the next."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -8,6 +9,12 @@ from numpy.random import Generator
 
 LATEST_MS = 2**53
 """The latest time and the longest timeout: beyond it a float cannot hold every whole millisecond."""
+UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
+"""Milliseconds of each unit that a length of time may be written in."""
+NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
+"""The pattern of a number that is not negative."""
+TIME = rf"{NUMBER} *(?:{'|'.join(UNITS)})"
+"""The pattern of a length of time, such as "30 s"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +96,15 @@ def draw(duration: Duration, random: Generator) -> float:
     (1500.0, 2.0)
     """
     return min(duration.draw(random), LATEST_MS) if isinstance(duration, Distribution) else float(duration)
+
+
+def milliseconds_of(text: str) -> float:
+    """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match the text.
+
+    The unit is one of `UNITS`. Spaces between number and unit do not matter.
+
+    >>> milliseconds_of("1.5 min")
+    90000.0
+    """
+    unit = re.split("[^a-z]", text)[-1]
+    return float(text.removesuffix(unit)) * UNITS[unit]

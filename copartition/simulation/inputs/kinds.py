@@ -25,22 +25,21 @@ from assignors.group import Topic
 from copartition.simulation.inputs import durations, events
 from copartition.simulation.inputs.durations import (
     LATEST_MS,
+    NUMBER,
+    TIME,
+    UNITS,
     Between,
     Duration,
     Exponential,
     LogNormal,
     Uniform,
+    milliseconds_of,
 )
 from copartition.simulation.inputs.events import REFUSED, Condition, SimulatedClient
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
 from partitioning.kit.near import LISTED, listing
 from partitioning.profiles import CLIENT_NAMES, known_client, letters_of
-
-UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
-"""Milliseconds of each unit that a length of time may be written in."""
-NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
-TIME = rf"{NUMBER} *(?:{'|'.join(UNITS)})"
 
 
 class _PythonRepr(Repr):
@@ -97,18 +96,6 @@ def name_hint(value: object, candidates: Iterable[str]) -> str:
     close = get_close_matches(value, names[: 50 * LISTED], n=1) if isinstance(value, str) else []
     there = f"there are {listing(names)}"
     return f"did you mean {close[0]!r}? ({there})" if close else there
-
-
-def milliseconds_of(text: str) -> float:
-    """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match the text.
-
-    The unit is one of `UNITS`. Spaces between number and unit do not matter.
-
-    >>> milliseconds_of("1.5 min")
-    90000.0
-    """
-    unit = re.split("[^a-z]", text)[-1]
-    return float(text.removesuffix(unit)) * UNITS[unit]
 
 
 class Words(NamedTuple):

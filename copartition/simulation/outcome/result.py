@@ -10,8 +10,8 @@ import numpy as np
 
 from copartition.kit.words import COMPARISON, COMPARISONS, count, duration
 from copartition.simulation.growth import skipped_in_run
+from copartition.simulation.inputs.durations import UNITS
 from copartition.simulation.inputs.events import PRIMITIVE_NAMES, Create, Grow
-from copartition.simulation.inputs.kinds import UNITS
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
 from copartition.simulation.outcome.timeline import Timeline

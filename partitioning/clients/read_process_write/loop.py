@@ -191,10 +191,11 @@ def _process(
     outputs_of: Callable[[Message], list[ProducerRecord]],
     settings: LoopSettings,
 ) -> tuple[list[ProducerRecord], int]:
-    """Return the outputs of the first records, and the number of these records.
+    """Process records, but begin no further one when half of `max.poll.interval.ms` is over.
 
-    It stops after the record with which half of `max.poll.interval.ms` is over. Raises GaveUpError if one
-    record took longer than `max.poll.interval.ms`.
+    Returns the outputs, and how many records were processed.
+
+    Raises GaveUpError if one record took longer than `max.poll.interval.ms`.
     """
     process = os.getpid()
     begun = before = watched = time.monotonic()

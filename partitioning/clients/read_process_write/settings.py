@@ -222,7 +222,7 @@ def _otherwise(error: KafkaError, settings: LoopSettings) -> CopartitionError | 
 
 
 def gave_up(aborts: int, error: KafkaError, settings: LoopSettings) -> GaveUpError:
-    """Return the error for a batch that was aborted too often; `error` is that of the last try."""
+    """Return the error for a batch that was aborted too often; `error` is the error of the last try."""
     name = error.name()
     way_out = "another try would not help, so look at the brokers and at this batch"
     if name in _REBALANCED:

@@ -27,7 +27,7 @@ Lists = dict[str, list[TopicPartition]]
 EAGER = frozenset({RebalanceProtocol.EAGER})
 
 
-STORIES = len(sample(range(conformance.STORIES), 4, before_ci=2))
+STORIES = len(sample(range(conformance.STORIES), 4, before_ci=4))
 BUILT_IN = [info.name for info in list_assignors() if info.origin == "built-in"]
 """Strategies of clients crash over some groups, and raise there."""
 

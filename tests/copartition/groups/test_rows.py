@@ -1,25 +1,24 @@
-"""Strategies as Kafka tells them."""
+"""A group state is built row by row."""
 
 import pytest
 
-from assignors import get_assignor
-from copartition.groups.rows import strategy_name
+from assignors.state import MemberIdentity
+from copartition.groups.rows import Rows
+from partitioning.errors import SourceError
 
 
-@pytest.mark.parametrize(
-    ("told", "protocol", "name"),
-    [
-        ("range", "classic", "range"),
-        ("range", None, "range"),
-        ("range", "consumer", "broker-range"),
-        ("uniform", "consumer", "uniform"),
-        ("cooperative-sticky", "classic", "cooperative-sticky"),
-    ],
-)
-def test_it_is_one_that_is_known_here(told, protocol, name):
-    assert strategy_name(told, protocol) == get_assignor(name).name == name
+def test_rows_that_follow_change_no_state_that_was_returned():
+    rows = Rows()
+    rows.member(MemberIdentity("a"))
+    rows.partition("orders", 0, "a", 5)
+    before = rows.state()
+    rows.partition("orders", 1, None)
+    assert (before.member.tolist(), before.lag.tolist()) == ([0], [5])
+    assert rows.state().member.tolist() == [0, -1]
 
 
-@pytest.mark.parametrize("told", ["", None])
-def test_a_group_that_has_none_yet_has_none(told):
-    assert strategy_name(told, "consumer") is None
+def test_two_members_cannot_have_one_id():
+    rows = Rows()
+    rows.member(MemberIdentity("a"))
+    with pytest.raises(SourceError, match="two members have the id 'a'"):
+        rows.member(MemberIdentity("a"))

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 from copartition.shell.main import copartition
 from partitioning.clients.ledger import Entry, ledger_group
 from tests.support.broker import Broker, Kafka
+from tests.support.tiers import sample
 from tests.support.waiting import GENEROUS_S, wait_for
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("line", ALONE)
+@pytest.mark.sampled
+@pytest.mark.parametrize("line", sample(ALONE, 1, before_ci=4))
 def test_an_example_runs_as_it_stands(line: str, folder: Path) -> None:
     done = run(line, folder)
     assert done.returncode in {0, 1} or (done.returncode == 2 and done.stdout), (done.stdout, done.stderr)

@@ -46,7 +46,7 @@ def test_a_revoke_is_learned_from_the_rebalances_of_a_night(record, assignor, re
     assert "assign_ms, first_fetch_ms and partition_ms are not shown by a record" in text
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("assignor", "revoke_ms"), [("range", 800), ("cooperative-sticky", 1_500)])
 def test_frequent_looks_teach_a_revoke_that_is_shorter_than_a_heartbeat(record, assignor, revoke_ms):
     path = record(night(assignor, revoke_ms, restarts=5), interval_s=0.2)

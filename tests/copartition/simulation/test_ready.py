@@ -92,6 +92,7 @@ def test_what_comes_out(name: str, figure: str, low: float, high: float) -> None
     assert low <= median(name, figure) <= high
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("figure", "worse", "better", "times"),
     sample(
@@ -169,6 +170,7 @@ def test_what_comes_out(name: str, figure: str, low: float, high: float) -> None
             ),
         ],
         7,
+        before_ci=3,
     ),
 )
 def test_the_advice_helps(

@@ -33,7 +33,8 @@ def seeded_partitioner(name: str) -> Partitioner:
     return get_partitioner(name, **({"random": seeded_source(7)} if "random" in settings else {}))
 
 
-@pytest.mark.parametrize("name", sample([info.name for info in list_partitioners()], 20))
+@pytest.mark.sampled
+@pytest.mark.parametrize("name", sample([info.name for info in list_partitioners()], 20, before_ci=4))
 def test_ours_keep_the_rules(name: str) -> None:
     keys = [None, b"", b"key", "größe".encode(), None] if name in TEXT_ONLY else None
     check_partitioner(lambda: seeded_partitioner(name), keys=keys)

@@ -12,7 +12,7 @@ from spark_integration import register
 from tests.spark_integration.sinks.numbered import numbered
 from tests.support.broker import Broker, Kafka
 
-pytestmark = [pytest.mark.jvm, pytest.mark.needs("time")]
+pytestmark = [pytest.mark.jvm, pytest.mark.needs("time"), pytest.mark.slow]
 
 # More than can be written before the broker is gone; Spark hands all of them to Python, also after an error.
 ROWS = 5_000_000
@@ -39,7 +39,6 @@ def close_when_written_to(own: Broker, topic: str, ended: threading.Event) -> No
             "kafka",
             {"request.timeout.ms": "2000", "max.block.ms": "2000"},
             "TimeoutException",
-            marks=pytest.mark.slow,
         ),
         pytest.param(
             "copartition",
