@@ -45,7 +45,7 @@ def cluster(monkeypatch):
         assert not selection.committed
         yield Reading(TOPICS[topic], selection)
 
-    monkeypatch.setattr("copartition.audit.cluster.Reading", read)
+    monkeypatch.setattr("copartition.audit.cluster.TopicReading", read)
     return "-b", "localhost:9092"
 
 

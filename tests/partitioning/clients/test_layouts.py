@@ -175,6 +175,7 @@ def test_a_topic_is_unknown_if_brokers_said_so_in_the_second_half_of_the_time(
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(module, "monotonic", lambda: clock.now)
     monkeypatch.setattr(module, "sleep", lambda _: None)
+    monkeypatch.setattr(module, "_refusals", lambda _: [])  # it would connect to find out who refuses
     cluster, known = Cluster(), Topics({}, Strategy(last), max_block_ms=10_000)
     cluster.error = KafkaError.UNKNOWN_TOPIC_OR_PART
 

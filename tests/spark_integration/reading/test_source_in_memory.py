@@ -70,7 +70,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> type[Cluster]:
     """What `Cluster` is to the source, whose offsets a test may change."""
     attributes = {"clusters": [], "firsts": FIRSTS, "ends": ENDS, "fails": None}
     made: type[Cluster] = type("Cluster", (Cluster,), attributes)
-    monkeypatch.setattr("spark_integration.reading.source.Cluster", made)
+    monkeypatch.setattr("spark_integration.reading.source.ClusterReader", made)
     return made
 
 

@@ -39,7 +39,7 @@ def counts_asked(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
             raise UnknownTopicError("there is none")
         return WritableTopics({"t": 6}, {})
 
-    monkeypatch.setattr("spark_integration.sinks.source.checked_topics", answer)
+    monkeypatch.setattr("spark_integration.sinks.source.writable_topics", answer)
     return questions
 
 
