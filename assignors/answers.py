@@ -292,7 +292,7 @@ def is_cooperative(assignor: Assignor) -> bool:
     return RebalanceProtocol.COOPERATIVE in assignor.protocols
 
 
-def by_topic(partitions: PartitionList) -> list[tuple[str, list[int]]]:
+def numbers_by_topic(partitions: PartitionList) -> list[tuple[str, list[int]]]:
     """Return the partitions grouped by topic, topics in the order of their first partition."""
     groups: dict[str, list[int]] = {}
     for topic, partition in partitions:

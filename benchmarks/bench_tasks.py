@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.answers import by_topic
+from assignors.answers import numbers_by_topic
 from assignors.share import SimpleAssignor
 from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
 from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
@@ -245,7 +245,7 @@ def test_classic_sticky_applications(benchmark, table: Table, task_oracle: Oracl
 
 def runs(tasks: PartitionList) -> list[list[Any]]:
     """The numbers of a process's tasks behind the id of their subtopology."""
-    return [[name, *numbers] for name, numbers in by_topic(tasks)]
+    return [[name, *numbers] for name, numbers in numbers_by_topic(tasks)]
 
 
 def processes(count: int) -> list[str]:

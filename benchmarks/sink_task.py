@@ -23,7 +23,7 @@ from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once import half_done, writing
 from spark_integration.sinks.exactly_once.driver import prepare
 from spark_integration.sinks.exactly_once.target import target_of
-from spark_integration.sinks.options import read_options
+from spark_integration.sinks.options import read_sink_options
 from spark_integration.sinks.placement import key_rule
 from spark_integration.sinks.records import records
 from tests.support.broker import Broker, Kafka
@@ -60,7 +60,7 @@ def thread_ns(call: Callable[[], Any]) -> float:
 
 
 def rows_of_a_task(servers: str, topic: str) -> None:
-    config = read_options({"bootstrap.servers": servers, "topic": topic}, {}).config
+    config = read_sink_options({"bootstrap.servers": servers, "topic": topic}, {}).config
     counts = {topic: PARTITIONS}
     taken: dict[str, list[float]] = {}
 
@@ -133,7 +133,7 @@ def time_calls(call: Callable[..., Any], name: str, taken: dict[str, list[float]
 
 def a_small_task(servers: str, topic: str) -> None:
     options = {"bootstrap.servers": servers, "topic": topic, "txnAppId": "bench", "txnVersion": "0"}
-    target = prepare(target_of(read_options(options, {}), PARTITIONS, None, stream=False))
+    target = prepare(target_of(read_sink_options(options, {}), PARTITIONS, None, stream=False))
     rows = pa.record_batch(
         {
             "key": pa.array([b"key"] * 100),

@@ -29,7 +29,7 @@ from spark_integration.errors import (
     error_text,
     key_type_error,
 )
-from spark_integration.sinks.placement import KeyRule, check_choice, profile_of, rule_of
+from spark_integration.sinks.placement import KeyRule, check_choice, profile_of, profile_rule
 from spark_integration.sinks.records import TYPES
 
 EXAMPLES = 10
@@ -279,7 +279,7 @@ def _row_rule(df: DataFrame, key: Column | str, profile: str | None, notes: Mapp
             "column 'partition' could be compared: name the column of the serialized key with key=..., or "
             f"give partition='{AS_IT_IS}' to lay rows out by the column unseen"
         )
-    return RowRule(_key_column(df, key), rule_of(profile, notes))
+    return RowRule(_key_column(df, key), profile_rule(profile, notes))
 
 
 def _key_column(df: DataFrame, key: Column | str) -> Column:

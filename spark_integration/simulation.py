@@ -15,13 +15,13 @@ from copartition.simulation import Scenario, simulate_seeds
 from copartition.simulation.grid import (
     AXES,
     FIGURES,
+    cell_scenario,
     cells,
     check_count,
     column_of,
+    grid_rows,
     in_cell,
-    rows_of,
     scenario_for_runs,
-    scenario_of,
 )
 from partitioning.errors import CopartitionError, MissingDependencyError
 
@@ -93,7 +93,7 @@ def simulate_grid(
         for batch in batches:
             # Row n is a run of cell n modulo the number of cells. Some cells take longer than others: every
             # task gets runs of all of them.
-            rows = rows_of(plan, every, batch.column(0).to_pylist())
+            rows = grid_rows(plan, every, batch.column(0).to_pylist())
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
     def attempt(place: int) -> None:
@@ -124,7 +124,7 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
     Raises:
         CopartitionError: a strategy is missing, or the cell cannot be simulated; the message names the cell.
     """
-    scenario = scenario_of(whole, cell)
+    scenario = cell_scenario(whole, cell)
     strategies = {scenario.assignor}
     for holder in (*scenario.consumers, *scenario.events):
         # Assignors are named by consumers, by the consumer of an event that lets one join, and by events that

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 
 from copartition.migrate.clients import CLIENTS as MIGRATED
-from copartition.simulation.group.clients import PROFILES as SIMULATED
+from copartition.simulation.group.clients import BEHAVIOURS as SIMULATED
 from copartition.simulation.inputs.events import SimulatedClient
 from partitioning.profiles import PROFILES
 from tools.oracle.clients import golden

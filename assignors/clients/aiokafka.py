@@ -7,7 +7,7 @@ from typing import Any
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
-from assignors.answers import Memory, ask, by_topic, is_cooperative
+from assignors.answers import Memory, ask, is_cooperative, numbers_by_topic
 from assignors.group import Group, Member, Topic
 from assignors.interface import Assignor, RebalanceProtocol
 from assignors.partition_list import PartitionList
@@ -104,7 +104,7 @@ def aiokafka_assignor(
                 ">i", _after(max((_claimed_generation(member) for member in joined), default=-1))
             )
             return {
-                id_: ConsumerProtocolMemberAssignment(_VERSION, by_topic(partitions), user_data)
+                id_: ConsumerProtocolMemberAssignment(_VERSION, numbers_by_topic(partitions), user_data)
                 for id_, partitions in assignment.items()
             }
 

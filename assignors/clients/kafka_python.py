@@ -7,7 +7,7 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.abstract import RebalanceProtocol as TheirProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from assignors.answers import Memory, ask, by_topic, is_cooperative
+from assignors.answers import Memory, ask, is_cooperative, numbers_by_topic
 from assignors.group import Group, Member, Topic
 from assignors.interface import Assignor
 from assignors.partition_list import NOTHING, PartitionList
@@ -69,7 +69,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             user_data=self._memory.user_data(self._assignor),
             owned_partitions=[
                 ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=partitions)
-                for topic, partitions in by_topic(owned)
+                for topic, partitions in numbers_by_topic(owned)
             ],
             generation_id=self._memory.generation,
             rack_id=self._rack,
@@ -87,7 +87,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
         assignment = ask(self._assignor, Group(topics, joined))
         return {
-            member: ConsumerProtocolAssignment(_VERSION, by_topic(partitions), b"")
+            member: ConsumerProtocolAssignment(_VERSION, numbers_by_topic(partitions), b"")
             for member, partitions in assignment.items()
         }
 

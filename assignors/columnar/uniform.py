@@ -25,7 +25,7 @@ from assignors.columnar.numbering import (
     members_by_hash,
 )
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
-from assignors.columnar.uniform_structures import Changes, Slots, Targets, recall_targets
+from assignors.columnar.uniform_structures import Changes, OldTargets, Slots, recall_targets
 from assignors.group import CarriedMembers, Group
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
@@ -47,7 +47,7 @@ def assign_uniform(group: Group) -> Assignment:
     subscriptions = Subscriptions.of(members, joined.tolist())
     recorded, sizes = recall_targets(members, joined)
     numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions, set(recorded.names))
-    targets = Targets.of(recorded, sizes, numbering)
+    targets = OldTargets.of(recorded, sizes, numbering)
     if subscriptions.are_equal:
         changes = assign_homogeneous(numbering, numbering.in_id_order(subscriptions.lists[0]), targets)
     else:
@@ -69,7 +69,7 @@ class _Runs(NamedTuple):
     partition: NDArray[np.int32]
 
 
-def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Targets) -> Changes:
+def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: OldTargets) -> Changes:
     """Return the changes by which each member keeps up to its quota and gets the partitions that it lacks.
 
     Args:
@@ -191,7 +191,11 @@ def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
 
 
 def assign_targets(
-    ids: tuple[str, ...], joined: JoinPosition, numbering: BrokerNumbering, targets: Targets, changes: Changes
+    ids: tuple[str, ...],
+    joined: JoinPosition,
+    numbering: BrokerNumbering,
+    targets: OldTargets,
+    changes: Changes,
 ) -> Assignment:
     """Return the new target assignment.
 
@@ -413,7 +417,7 @@ def _replace_members(
 
 
 def called_targets(
-    members: Collection[int], numbering: BrokerNumbering, targets: Targets, changes: Changes
+    members: Collection[int], numbering: BrokerNumbering, targets: OldTargets, changes: Changes
 ) -> dict[int, list[tuple[int, list[int]]]]:
     """Return the new targets of some members by making all calls on real HashMaps and HashSets.
 

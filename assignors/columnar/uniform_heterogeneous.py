@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from assignors.columnar.filling import rounds
 from assignors.columnar.numbering import BrokerNumbering, PartitionId, TopicRow, Visit
-from assignors.columnar.uniform_structures import Changes, Move, Slots, Targets
+from assignors.columnar.uniform_structures import Changes, Move, OldTargets, Slots
 from assignors.rules.uniform import MemberAssignmentBalancer
 from partitioning.java import hash_map_capacity
 from partitioning.kit.columns import group_rows, range_numbers
 
 
-def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Changes:
+def assign_heterogeneous(numbering: BrokerNumbering, targets: OldTargets) -> Changes:
     """Return the changes of a group whose members subscribe to different topics.
 
     Members keep the partitions of topics that they still subscribe to. Free partitions go to the subscribers

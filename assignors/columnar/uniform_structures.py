@@ -93,7 +93,7 @@ class Slots(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class OldTargets:
     """Holds the partitions of each member in the last target assignment.
 
     Attributes:
@@ -114,7 +114,7 @@ class Targets:
     @classmethod
     def of(
         cls, recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
-    ) -> Targets:
+    ) -> OldTargets:
         """Return the targets of members, given their records.
 
         Args:
@@ -137,7 +137,7 @@ class Targets:
 
 
 def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
-    """Return the partition numbers of the slots in HashSet order, and `crowded` and `unsettled` of `Targets`.
+    """Return the partition numbers of the slots in HashSet order, `crowded` and `unsettled` of `OldTargets`.
 
     Args:
         slots: the slots, with numbers in the order of the record, in which they were added to the sets.
@@ -270,7 +270,7 @@ class Move(NamedTuple):
 class Changes:
     """Lists the changes that turn the last target assignment into the new one.
 
-    A member without changes keeps its map as it is. Rows and slots are those of the old `Targets`.
+    A member without changes keeps its map as it is. Rows and slots are those of `OldTargets`.
 
     Attributes:
         staying: how many rows of each old slot stay at first; these are the first rows of the slot.

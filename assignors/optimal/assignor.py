@@ -14,7 +14,7 @@ from assignors.group import Group
 from assignors.interface import CooperativeMemory, EagerMemory, Reason, Recorder
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import NumberedGroup, read_group
+from assignors.optimal.reading import NumberedGroup, number_group
 from partitioning.errors import InvalidConfigError
 from partitioning.topic_partition import TopicPartition
 
@@ -171,7 +171,7 @@ class OptimalAssignor(EagerMemory, _Optimal):
 
     def _decide(self, group: Group) -> OwnerDecision:
         """Return a decision in which no partition waits: eager members revoke all before they join."""
-        reading = read_group(group, recall_user_data(group.members))
+        reading = number_group(group, recall_user_data(group.members))
         owner = self._owners(group, reading)
         return OwnerDecision(reading, owner, np.zeros(len(owner), np.bool_))
 
@@ -191,6 +191,6 @@ class CooperativeOptimalAssignor(CooperativeMemory, _Optimal):
 
     def _decide(self, group: Group) -> OwnerDecision:
         """Return a decision in which a partition waits if another member has to revoke it first."""
-        reading = read_group(group, recall_owned(group.members))
+        reading = number_group(group, recall_owned(group.members))
         owner = self._owners(group, reading)
         return OwnerDecision(reading, owner, find_held_back(reading, owner))

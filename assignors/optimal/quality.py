@@ -14,7 +14,7 @@ from assignors.assignment import Assignment, Certificate
 from assignors.group import Group
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import NumberedGroup, read_group, recall_owned_or_user_data
+from assignors.optimal.reading import NumberedGroup, number_group, recall_owned_or_user_data
 from assignors.partition_list import PartitionList
 from assignors.weighted.improving import certify
 from assignors.weighted.problem import Problem, least_peak
@@ -100,7 +100,7 @@ def quality(
             not exist or has no subscriber, or names a member that is not in the group.
         InvalidConfigError: a weight or a capacity is invalid.
     """
-    reading = read_group(group, recall_owned_or_user_data(group.members))
+    reading = number_group(group, recall_owned_or_user_data(group.members))
     owner = _owners(group, reading, assignment)
     near = find_kinds(group, reading)
     best = Task(reading, near=near).decide()
@@ -127,7 +127,7 @@ def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certi
 
     Raises InvalidGroupError if the assignment is invalid, as `quality` does.
     """
-    reading = read_group(group, recall_owned_or_user_data(group.members))
+    reading = number_group(group, recall_owned_or_user_data(group.members))
     return _certificate(group, reading, _owners(group, reading, assignment), weights, Capacities({}))
 
 

@@ -161,7 +161,7 @@ class NumberedGroup(NamedTuple):
     holder: NDArray[np.intp]
 
 
-def read_group(group: Group, memory: ReportedPartitions) -> NumberedGroup:
+def number_group(group: Group, memory: ReportedPartitions) -> NumberedGroup:
     """Return a group in numbers.
 
     Args:

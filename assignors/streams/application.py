@@ -174,6 +174,6 @@ def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
     return order_of
 
 
-def name_of(task: TopicPartition) -> str:
+def task_name(task: TopicPartition) -> str:
     """Return a task's name as Kafka Streams writes it, such as "0_3": subtopology, then partition."""
     return f"{task.topic}_{task.partition}"

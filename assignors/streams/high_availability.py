@@ -13,7 +13,7 @@ from itertools import cycle, permutations
 from operator import attrgetter, ge, itemgetter
 from typing import ClassVar
 
-from assignors.streams.application import RUNNING, Process, ProcessAssignment, hash_order, name_of
+from assignors.streams.application import RUNNING, Process, ProcessAssignment, hash_order, task_name
 from assignors.streams.racks import STATELESS, Costs, RackAwareApplication, RackAwareAssignor
 from assignors.streams.sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
@@ -121,12 +121,12 @@ class _Plan(RackAwareApplication):
         super().__init__(group, strategy, costs)
         if self.tasks and not group.members:
             raise AssignorError(
-                f"nobody can run task {name_of(self.tasks[0])}: the group has no members",
+                f"nobody can run task {task_name(self.tasks[0])}: the group has no members",
                 jvm_exception="NoSuchElementException" if self.stateful else "NullPointerException",
             )
         if unknown := [task for task in self.stateful if task not in group.end_offsets]:
             raise AssignorError(
-                f"the end offset of stateful task {name_of(unknown[0])} is not in end_offsets",
+                f"the end offset of stateful task {task_name(unknown[0])} is not in end_offsets",
                 jvm_exception="IllegalStateException",
             )
         self._acceptable_lag = acceptable_lag
@@ -141,8 +141,8 @@ class _Plan(RackAwareApplication):
                 # A negative lag could be confused with one of the two marks.
                 if end < 0 or (offset < 0 and offset not in {RUNNING, _UNKNOWN}):
                     raise InvalidGroupError(
-                        f"offset {offset} or end offset {end} of task {name_of(self.tasks[task])}: give 0 or "
-                        "more"
+                        f"offset {offset} or end offset {end} of task {task_name(self.tasks[task])}: "
+                        "give 0 or more"
                     )
                 # Quirk: if the state is ahead of its changelog, it counts as no state.
                 self._lags[task][process] = offset if offset < 0 else end - offset if offset <= end else end

@@ -16,7 +16,7 @@ from assignors.columnar.sticky_structures import ReportedPartitions, recall_owne
 from assignors.group import Group
 from assignors.interface import CooperativeMemory, EagerMemory
 from assignors.optimal.assignor import Deciding, OwnerDecision, find_held_back
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import number_group
 from assignors.partition_list import PartitionList
 from assignors.weighted.improving import MoveLimits, certify, decide
 from assignors.weighted.placing import place
@@ -86,7 +86,7 @@ class _WeightedBase(Deciding):
 
     def _problem(self, group: Group, memory: ReportedPartitions, weights: Weights) -> Problem:
         """Return the problem of this group; `memory` is in the order of `group.members`."""
-        reading = read_group(group, memory)
+        reading = number_group(group, memory)
         members = [group.members[row] for row in reading.members.tolist()]
         return Problem.of(reading, weights.of(reading), self._capacities.of(members))
 

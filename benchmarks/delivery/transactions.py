@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from assignors.group import Topic
 from copartition.simulation import Load, Scenario, Settings
-from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.flow import RecordFlow
 from tests.support.proxy import END_TXN
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ def predict(cell: str) -> Seen:
     return {"aborted": bool(result.aborted.item()), "open_s": HAPPENS_S + stuck if stuck else None}
 
 
-def _flow() -> Flow:
+def _flow() -> RecordFlow:
     settings = Settings(auto_commit_interval_ms=5_000, transaction_timeout_ms=int(TIMEOUT_S * 1000))
     scenario = Scenario((Topic("t", 1),), (), load=Load(100, transactions=True), settings=settings)
-    told = Flow(scenario, np.array([0, 1]), ["t"])
+    told = RecordFlow(scenario, np.array([0, 1]), ["t"])
     told.add_partitions(np.array([0]), 0)
     return told
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from assignors import Group, RebalanceProtocol, get_assignor, quality
 from assignors.optimal.keeping import most_kept
-from assignors.optimal.reading import read_group, recall_owned_or_user_data
+from assignors.optimal.reading import number_group, recall_owned_or_user_data
 from benchmarks.optimal.lives import client_of, drawn_id, life, shape_of
 from partitioning.errors import AssignorError
 
@@ -93,7 +93,7 @@ def _until_rest(name: str, group: Group, assignment: Assignment) -> tuple[dict[s
 
 def _fewest(group: Group, low: int, high: int) -> int:
     """The fewest moves to loads between these two."""
-    reading = read_group(group, recall_owned_or_user_data(group.members))
+    reading = number_group(group, recall_owned_or_user_data(group.members))
     number = {name: row for row, name in enumerate(reading.topics)}
     members = [group.members[row] for row in reading.members.tolist()]
     subscriptions = [sorted({number[name] for name in member.topics if name in number}) for member in members]

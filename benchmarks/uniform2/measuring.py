@@ -10,7 +10,7 @@ import numpy as np
 
 from assignors import get_assignor
 from assignors.columnar.sticky_structures import recall_owned
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import number_group
 from benchmarks.uniform2 import rule
 from benchmarks.uniform2.shapes import changed_groups
 
@@ -93,7 +93,7 @@ def _spread(group: Group, answer: Assignment) -> tuple[int, int]:
 
 def _moves(group: Group, answer: Assignment) -> int:
     """Partitions that a member has, still may have and does not get."""
-    reading = read_group(group, recall_owned(group.members))
+    reading = number_group(group, recall_owned(group.members))
     lost = 0
     topics = np.array(reading.topics)[reading.topic_of]
     number = np.arange(len(topics)) - reading.starts[reading.topic_of]

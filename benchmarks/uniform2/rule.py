@@ -14,7 +14,7 @@ import numpy as np
 from assignors.columnar.sticky_structures import recall_owned
 from assignors.optimal.assignor import OwnerDecision
 from assignors.optimal.network import Arcs, Network
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import number_group
 from partitioning.kit.columns import first_of_each
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def assign(group: Group) -> Assignment:
     """The answer by this rule."""
-    reading = read_group(group, recall_owned(group.members))
+    reading = number_group(group, recall_owned(group.members))
     owner = _owners(reading)
     return OwnerDecision(reading, owner, np.zeros(len(owner), np.bool_)).assignment(group)
 

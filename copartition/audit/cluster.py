@@ -8,7 +8,7 @@ from typing import Any
 from copartition.audit.conclusion import conclude
 from copartition.audit.forms import FormCounts
 from copartition.audit.hottest import HotKeys
-from copartition.audit.reader import Reading
+from copartition.audit.reader import TopicReading
 from copartition.audit.tally import Tally
 from copartition.audit.topic_audit import LogicalKey, Records, Selection, TopicAudit
 
@@ -40,9 +40,9 @@ def audit_topic(
 
     Raises:
         TopicChangedError: the topic was deleted or recreated while it was read.
-        CopartitionError: the topic cannot be read, as in `Reading`.
+        CopartitionError: the topic cannot be read, as in `TopicReading`.
     """
-    with Reading(topic, config, selection) as reading:
+    with TopicReading(topic, config, selection) as reading:
         tally, hot, forms, read = Tally(reading.num_partitions), HotKeys(), FormCounts(), 0
 
         def count(records: Records, *, with_forms: bool) -> None:

@@ -71,7 +71,7 @@ _COMBINE = (
 """For each column of `Blocks`, the function that combines the values of two blocks into one."""
 
 
-class Range(NamedTuple):
+class CandidateRange(NamedTuple):
     """Offsets of one partition and the candidate that explains them best; counts as in `Blocks`."""
 
     partition: int
@@ -173,7 +173,7 @@ def widen_blocks(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
     return blocks._replace(explained=explained, first_missed=first, last_missed=last)
 
 
-def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
+def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[CandidateRange]:
     """Yield the ranges of every partition, in order.
 
     Args:
@@ -191,7 +191,7 @@ def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
     # a row, so its rows cost a little.
     size = np.log2(counts)
     explained = np.zeros(len(total), np.bool_)
-    turned: list[list[Range]] = []
+    turned: list[list[CandidateRange]] = []
     for rows in reversed(np.split(np.arange(len(blocks.rows)), bounds)):
         own = Blocks(*(column[rows] for column in blocks))
         vague = VAGUE * np.maximum(max(size[explained], default=0) - size, 0)
@@ -207,7 +207,7 @@ def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
         yield from pieces
 
 
-def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) -> list[Range]:
+def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) -> list[CandidateRange]:
     """Return the cheapest ranges of one partition: a missed row costs 1, one more range `SWITCH`.
 
     A range of a candidate also costs its `bias`, and a row that the candidate explains its `vague`; both have
@@ -270,14 +270,14 @@ def _best_split(
     return [(begin, cut, old), (cut, end, new)]
 
 
-def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
+def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> CandidateRange:
     """Return the blocks from `begin` to before `end` as one range, explained by a candidate.
 
     Of the rows that it misses, only the first and the last offset in each block are known.
     """
     where = np.flatnonzero(blocks.missed[begin:end, candidate]) + begin
     missed = np.union1d(blocks.first_missed[where, candidate], blocks.last_missed[where, candidate])
-    return Range(
+    return CandidateRange(
         partition=int(blocks.partition[begin]),
         first=int(blocks.first[begin]),
         last=int(blocks.last[end - 1]),
@@ -292,8 +292,8 @@ def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
 
 
 def _meet(
-    blocks: Blocks, middle: int, old: int, new: int, before: Range, after: Range
-) -> tuple[Range, Range]:
+    blocks: Blocks, middle: int, old: int, new: int, before: CandidateRange, after: CandidateRange
+) -> tuple[CandidateRange, CandidateRange]:
     """Return the two ranges around block `middle`, with their boundary moved into a block with rows of both.
 
     The block `middle` is the first of the new candidate. It may still contain rows of the old candidate, and
@@ -332,6 +332,6 @@ def _meet(
     return before, after
 
 
-def _move_rows(range_: Range, rows: int, explained: int) -> Range:
+def _move_rows(range_: CandidateRange, rows: int, explained: int) -> CandidateRange:
     """Return a range with this many rows, and explained rows, more; negative numbers mean less."""
     return range_._replace(rows=range_.rows + rows, explained=range_.explained + explained)

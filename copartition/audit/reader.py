@@ -172,7 +172,7 @@ Bounds = dict[int, tuple[int, int]]
 """Partition -> the first offset to read and the one after the last."""
 
 
-class Reading:
+class TopicReading:
     """A topic that is being read: a context manager. Iterate over it once, then read `coverage`.
 
     Keys, positions and timestamps are read; values are dropped at once. Only some records of each run of a

@@ -36,7 +36,7 @@ _NO_ID = "A" * 22
 
 
 class TopicState:
-    """A topic as its cluster describes it; only questions are asked. Errors are those of `Reading`.
+    """A topic as its cluster describes it; only questions are asked. Errors are those of `TopicReading`.
 
     Args:
         topic: its name.

@@ -25,7 +25,7 @@ from copartition.groups.planned_members import (
     seat_members,
     topics_read,
 )
-from copartition.groups.snapshot import Step, read_record
+from copartition.groups.snapshot import RecordStep, read_record
 from copartition.kit.words import count, duration
 from copartition.simulation import (
     Consumer,
@@ -39,7 +39,7 @@ from copartition.simulation import (
     RollingRestart,
     Scenario,
 )
-from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.clients import BEHAVIOURS
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario
 from copartition.simulation.inputs.settings import QUIET_MS
@@ -166,7 +166,7 @@ def scenario_of(
     if not seats.all:
         raise SourceError("the group has no members, so there is nothing to simulate")
     # A client whose behaviour in a group is not known is treated as Java's.
-    clients = [client for client in state.clients if client in PROFILES]
+    clients = [client for client in state.clients if client in BEHAVIOURS]
     consumers = _consumers(state, [seat.identity for seat in seats.all], happening.joins, clients)
     present = len(seats.all)
     read = topics_read(state)
@@ -226,7 +226,7 @@ def _consumers(
                 if topic in known
             ),
             rack=identity.rack,
-            client=client,  # type: ignore[arg-type] # one of the profiles
+            client=client,  # type: ignore[arg-type] # one of `BEHAVIOURS`
         )
         for name, identity in zip(Names().of(identities), identities, strict=True)
     ]
@@ -313,7 +313,7 @@ def scenarios_of_record(
     return [scenario._replace(assumed=(shown, *scenario.assumed)) for scenario in scenarios]
 
 
-def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
+def _quiet_ms(steps: Sequence[RecordStep], last: int) -> float | None:
     """Return for how many milliseconds at least the group was in the state of this step.
 
     It is None if the group was in that state before the record began, because then its start is unknown.
@@ -340,7 +340,7 @@ def _last_decision(state: GroupState) -> tuple[object, ...]:
 
 
 def _recorded_load(
-    steps: Sequence[Step], state: GroupState, topics: Sequence[Topic]
+    steps: Sequence[RecordStep], state: GroupState, topics: Sequence[Topic]
 ) -> tuple[Load | None, str]:
     """Return the load of the busiest stretch of a record, and a sentence on it.
 

@@ -15,7 +15,7 @@ from assignors.state import GroupState, MemberIdentity
 from copartition.doctor.kind_examination import KindExamination
 from copartition.groups.kinds import OTHER_KINDS
 from copartition.groups.kinds.live import read_other_group, waiting_times
-from copartition.groups.kinds.model import ShareGroup, StreamsGroup
+from copartition.groups.kinds.model import ShareGroupState, StreamsGroupState
 from copartition.groups.live.cluster import Cluster, connect, connect_to_all, right_command
 from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.live.reader import read_topics, states
@@ -216,7 +216,7 @@ def examine_live(
     """
     cluster = connect(group, config)
     try:
-        first: _Look | ShareGroup | StreamsGroup = _look(cluster, group)
+        first: _Look | ShareGroupState | StreamsGroupState = _look(cluster, group)
     except OtherGroupKindError as error:
         first = read_other_group(cluster, group, error.kind)
     between()
@@ -245,7 +245,7 @@ def examine_all(
     # Both lists are needed: librdkafka lists only groups of consumers, and brokers before 3.8 do not tell the
     # types of groups.
     kinds = {group: kind for group, kind in cluster.group_types().items() if kind in OTHER_KINDS}
-    looks: dict[str, _Look | ShareGroup | StreamsGroup | SourceError] = {
+    looks: dict[str, _Look | ShareGroupState | StreamsGroupState | SourceError] = {
         group: _answer_or_error(
             partial(read_other_group, cluster, group, kinds[group])
             if group in kinds
@@ -266,7 +266,7 @@ def examine_all(
 def _look_again(
     cluster: Cluster,
     group: str,
-    first: _Look | ShareGroup | StreamsGroup,
+    first: _Look | ShareGroupState | StreamsGroupState,
     coordinators: _Coordinators | None,
     settings: Mapping[str, str],
 ) -> Examination | KindExamination[Any]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from copartition.groups.kinds.model import ShareGroup, StreamsGroup
+from copartition.groups.kinds.model import ShareGroupState, StreamsGroupState
 from copartition.groups.names import Names
 from copartition.kit.places import Place, by_place
 
-G = TypeVar("G", ShareGroup, StreamsGroup)
+G = TypeVar("G", ShareGroupState, StreamsGroupState)
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,11 @@ from copartition.doctor.observing import (
     observe,
     observe_nobody,
 )
-from copartition.groups.kinds.model import ShareGroup
+from copartition.groups.kinds.model import ShareGroupState
 from copartition.kit.places import Place, by_place
 from copartition.kit.words import count, duration, list_names
 
-Sharing: TypeAlias = KindExamination[ShareGroup]
+Sharing: TypeAlias = KindExamination[ShareGroupState]
 
 _FULL = 0.9
 """A partition counts as full if this part of the records that it may have in delivery is in delivery."""

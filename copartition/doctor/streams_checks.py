@@ -32,11 +32,11 @@ from copartition.doctor.observing import (
     observe,
     observe_nobody,
 )
-from copartition.groups.kinds.model import StreamsGroup, StreamsMember, Subtopology, Tasks
+from copartition.groups.kinds.model import StreamsGroupState, StreamsMemberState, SubtopologyTopics, Tasks
 from copartition.kit.places import Place, by_place
 from copartition.kit.words import count, duration, list_names
 
-Streaming: TypeAlias = KindExamination[StreamsGroup]
+Streaming: TypeAlias = KindExamination[StreamsGroupState]
 Task: TypeAlias = tuple[str, int]
 """A subtopology's id and a partition number; Kafka writes ("0", 3) as 0_3."""
 
@@ -59,7 +59,7 @@ def _active(group: Streaming) -> Counter[Task]:
     return Counter(task for member in group.members for task in tasks_of(member.active))
 
 
-def _subtopologies(group: Streaming) -> Mapping[str, Subtopology]:
+def _subtopologies(group: Streaming) -> Mapping[str, SubtopologyTopics]:
     """Return the subtopologies; end the check as unknown if the source does not tell them.
 
     They may be missing for two reasons, which have different remedies. Either the coordinator could not set
@@ -224,7 +224,7 @@ def idle_check(group: Streaming, _: Limits) -> Observation:
     kind_members_seen(group)
     _need_ready(group)
 
-    def has_tasks(member: StreamsMember) -> bool:
+    def has_tasks(member: StreamsMemberState) -> bool:
         # A task is a tuple and so never false. The inner `any` returns whether there is a task.
         return any(map(any, (tasks_of(member.active), tasks_of(member.standby), tasks_of(member.warmup))))
 
@@ -269,7 +269,7 @@ def moving_check(group: Streaming, _: Limits) -> Observation:
     return observe(warming, text, "every member has the tasks that it is to have", evidence(seen), "warmup")
 
 
-def _is_moving(member: StreamsMember) -> bool:
+def _is_moving(member: StreamsMemberState) -> bool:
     """Return whether a member has other tasks than its target.
 
     Warm-up tasks are not compared, because a target names only active and standby tasks. A member without a
@@ -346,7 +346,7 @@ def left_over_check(group: Streaming, _: Limits) -> Observation:
     return observe(left, text, "no offsets of topics that the topology does not read", ground)
 
 
-def _read_places(group: Streaming, parts: Mapping[str, Subtopology]) -> list[Place]:
+def _read_places(group: Streaming, parts: Mapping[str, SubtopologyTopics]) -> list[Place]:
     """Return the partitions that active tasks read.
 
     A task reads the partition with its own number of each input of its subtopology. If two subtopologies read

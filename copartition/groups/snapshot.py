@@ -324,7 +324,7 @@ def _lists(
 SUFFIX = ".ndjson"
 
 
-class Step(NamedTuple):
+class RecordStep(NamedTuple):
     """Holds one state of a record. The group changed to this state after `since`, and at `at` at the latest.
 
     Attributes:
@@ -345,7 +345,7 @@ class Step(NamedTuple):
     committed: dict[str, dict[int, int]] | None = None
 
 
-def record_line(step: Step) -> str:
+def record_line(step: RecordStep) -> str:
     """Return a step as one line of JSON; the line is also a snapshot.
 
     If `state` has no lag, the lag of a partition is its end minus its committed offset, if both are known.
@@ -362,7 +362,7 @@ def record_line(step: Step) -> str:
     return _json(snapshot) + "\n"
 
 
-def read_record(path: str | PathLike[str]) -> list[Step]:
+def read_record(path: str | PathLike[str]) -> list[RecordStep]:
     """Return the steps of a record in the order of the file, at least one.
 
     A last line without a newline is left out, because the program that writes the record may not have
@@ -390,7 +390,7 @@ def read_record(path: str | PathLike[str]) -> list[Step]:
     return steps
 
 
-def _step(snapshot: Snapshot) -> Step:
+def _step(snapshot: Snapshot) -> RecordStep:
     """Return the step of a line.
 
     Raises:
@@ -401,4 +401,4 @@ def _step(snapshot: Snapshot) -> Step:
     if snapshot.since is not None and snapshot.since > snapshot.at:
         raise SourceError("the snapshot's time `since` is after `at`")
     since = None if snapshot.since is None else snapshot.since.timestamp()
-    return Step(snapshot.at.timestamp(), since, *snapshot_states(snapshot), snapshot.ends)
+    return RecordStep(snapshot.at.timestamp(), since, *snapshot_states(snapshot), snapshot.ends)

@@ -12,8 +12,8 @@ from copartition.groups.capture import check_head, find_kind, is_json, parse_cap
 from copartition.groups.kinds.capture import parse_other_capture
 from copartition.groups.kinds.live import read_other_live
 from copartition.groups.kinds.model import (
-    ShareGroup,
-    StreamsGroup,
+    ShareGroupState,
+    StreamsGroupState,
     check_no_other_snapshot,
     is_other_snapshot,
     parse_other_group,
@@ -78,8 +78,8 @@ _SCENARIO_KEYS = re.compile(r'(?s)(?!.*"(?:members|groupId|fetch_state)"\s*:).*"
 class OtherSource(NamedTuple):
     """Holds a share group or a Streams group; `first` is an earlier look at it, if the source has one."""
 
-    state: ShareGroup | StreamsGroup
-    first: ShareGroup | StreamsGroup | None = None
+    state: ShareGroupState | StreamsGroupState
+    first: ShareGroupState | StreamsGroupState | None = None
 
 
 @dataclass(frozen=True, slots=True)

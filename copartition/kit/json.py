@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module
+from inspect import get_annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
@@ -37,7 +38,7 @@ def attributes(kind: type[_T], value: object, /, **others: Any) -> _T:
         others: values that take precedence over attributes.
     """
     return cast(
-        "_T", {key: others[key] if key in others else getattr(value, key) for key in kind.__annotations__}
+        "_T", {key: others[key] if key in others else getattr(value, key) for key in get_annotations(kind)}
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
-from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.clients import BEHAVIOURS
 from partitioning.kit.packages import read_toml
 
 _CLIENTS = read_toml(__package__, "clients.toml")
@@ -45,8 +45,8 @@ def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
         A clause that begins with the client's name.
     """
     if is_remote(strategies):
-        # A profile without a delay for the consumer protocol belongs to a client that does not speak it.
-        speaks = PROFILES[client].consumer_late_ms is not None
+        # Behaviour without a delay for the consumer protocol belongs to a client that does not speak it.
+        speaks = BEHAVIOURS[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
     own = _CLIENTS[client]["strategies"]
     unknown = [name for name in strategies if client not in _OTHERS and name not in own]
@@ -54,7 +54,7 @@ def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
         other = " but a class of your own" if client == "java" else ", and cannot be given one"
         return f"{client} has no strategy {unknown[0]}{other}"
     eager = [RebalanceProtocol.COOPERATIVE not in get_assignor(name).protocols for name in strategies]
-    refusal = PROFILES[client].refusal(eager=eager)
+    refusal = BEHAVIOURS[client].refusal(eager=eager)
     return refusal and f"{client} {refusal}"
 
 

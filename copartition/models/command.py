@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from copartition.shell.commands import HELP, Output, QuietGroup, examples
+from copartition.shell.commands import HELP, Output, QuietGroup, examples_help
 from copartition.shell.options import (
     ClientChoice,
     FiniteRange,
@@ -43,7 +43,7 @@ def model() -> None:
 
 
 @model.command(
-    epilog=examples(
+    epilog=examples_help(
         "copartition model batching --rate 2500 --value-bytes 512 --partitions 12 --limit 20",
         "copartition model batching --stream orders.csv --partitions 12 --round-trip 4 --limit 50",
         "copartition model batching --stream orders.csv --partitions 12 --limit 50 --client librdkafka",
@@ -172,7 +172,7 @@ def _share_option(name: str, text: str) -> Decorator:
 
 
 @model.command(
-    epilog=examples(
+    epilog=examples_help(
         "copartition model delivery --no-idempotence --ack-lost 0.01",
         "copartition model delivery --acks 1 --leader-change 100",
         "copartition model delivery --leader-change 100 --unclean 50",
@@ -295,7 +295,7 @@ def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float
 
 
 @model.command(
-    epilog=examples(
+    epilog=examples_help(
         "copartition model share --members 4 --process 20 --max-poll-records 50",
         "copartition model share --process 120 --max-poll-records 10 --lock 1000",
         "copartition model share --process 120 --max-poll-records 10 --lock 1000 --each --renew",

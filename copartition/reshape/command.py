@@ -163,7 +163,7 @@ def reshape(
     if not config.get("bootstrap.servers"):
         raise click.UsageError("a topic is reshaped on a cluster; name it with -b HOST:PORT")
     from copartition.reshape.plan import plan_reshape, refused_plan  # noqa: PLC0415 - unused by --help
-    from copartition.reshape.refusals import why_refused  # noqa: PLC0415 - likewise
+    from copartition.reshape.refusals import why_not_reshaped  # noqa: PLC0415 - likewise
     from copartition.reshape.report import plan_json, plan_markdown, print_plan  # noqa: PLC0415 - likewise
     from partitioning.kit.packages import needs  # noqa: PLC0415 - likewise
     from partitioning.placement import check_profile  # noqa: PLC0415 - likewise
@@ -175,7 +175,7 @@ def reshape(
     target = target or f"{topic}.p{partitions}"
     if target == topic:
         raise click.UsageError(f"--to {target} is the topic itself; the copy needs a topic of its own")
-    why = why_refused(topic)
+    why = why_not_reshaped(topic)
     if step.mode is not None:
         if why is not None:
             raise click.ClickException(f"{topic} is not reshaped: {why}")

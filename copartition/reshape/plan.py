@@ -20,8 +20,15 @@ from copartition.deploys.stops import stops_of
 from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import count, duration, list_names
 from copartition.reshape.observed import OFFSETS_TOPIC, Moves, ObservedTopic
-from copartition.reshape.refusals import why_refused
-from copartition.reshape.ways import ASSUMED_RATE, Copy, Target, Way, in_place_way, new_topic_way
+from copartition.reshape.refusals import why_not_reshaped
+from copartition.reshape.ways import (
+    ASSUMED_RATE,
+    Copy,
+    ReshapeTarget,
+    ReshapeWay,
+    in_place_way,
+    new_topic_way,
+)
 from copartition.simulation import Join, Leave
 from partitioning.errors import AssignorError, ScenarioError, SourceError, UnknownStrategyError
 from partitioning.kit.packages import read_toml
@@ -30,7 +37,7 @@ from partitioning.profiles import PROFILES
 
 Weight = Literal["lost", "open", "told"]
 WEIGHTS: tuple[Weight, ...] = ("lost", "open", "told")
-"""Weights of reasons, the heaviest first, which decides the answer; see `Reason`."""
+"""Weights of reasons, the heaviest first, which decides the answer; see `ReshapeReason`."""
 
 _NAMED = 5
 """The most names that a sentence lists."""
@@ -39,7 +46,7 @@ _KEEPS_TOGETHER = {"range", "uniform", "broker-range", "stream"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class ReshapeReason:
     """One fact that the reshape depends on.
 
     Attributes:
@@ -61,7 +68,7 @@ class Reason:
 _REASONS = read_toml(__package__, "reasons.toml")
 
 
-def _reason(case: str, ground: Ground, **facts: object) -> Reason:
+def _reason(case: str, ground: Ground, **facts: object) -> ReshapeReason:
     """Return the reason that `reasons.toml` has for a case.
 
     Args:
@@ -73,7 +80,7 @@ def _reason(case: str, ground: Ground, **facts: object) -> Reason:
     text = about["text"].format(**facts)
     if "remedy" in about:
         ground = Missing(text, about["remedy"].format(**facts))
-    return Reason(about.get("code", case), about["weight"], text, ground)
+    return ReshapeReason(about.get("code", case), about["weight"], text, ground)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,12 +101,12 @@ class ReshapePlan:
 
     topic: ObservedTopic | None
     name: str
-    target: Target | None
-    reasons: tuple[Reason, ...]
+    target: ReshapeTarget | None
+    reasons: tuple[ReshapeReason, ...]
     moves: Moves | None
     copy: Copy | None
     switches: dict[str, Stops | Missing]
-    ways: tuple[Way, ...]
+    ways: tuple[ReshapeWay, ...]
     ground: Ground
 
     @property
@@ -124,7 +131,7 @@ def refused_plan(topic: str, why: str, observed: ObservedTopic | None = None) ->
     """
     source = "its name" if observed is None else f"its name and {_read_words(observed)}"
     ground = Evidence((source,))
-    reason = Reason("internal-topic", "lost", f"{topic} is not reshaped: {why}", ground)
+    reason = ReshapeReason("internal-topic", "lost", f"{topic} is not reshaped: {why}", ground)
     return ReshapePlan(observed, topic, None, (reason,), None, None, {}, (), ground)
 
 
@@ -151,7 +158,7 @@ def plan_reshape(
     """
     pace = pace or Pace()
     # The names of some internal topics are free, so only their keys show what they are.
-    if (why := why_refused(topic.name, topic.sample.examples)) is not None:
+    if (why := why_not_reshaped(topic.name, topic.sample.examples)) is not None:
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
     unread = max((group.lag or 0 for group in topic.groups if group.state is not None), default=None)
@@ -162,7 +169,7 @@ def plan_reshape(
     # if the rule is unknown.
     chosen = profile or _usual_profile(summary)
     reasons = [*_about_topic(topic, target, partitions, ground), *_about_groups(topic, target, ground)]
-    reasons += [Reason("unseen", "open", missing.what, missing) for missing in topic.missing]
+    reasons += [ReshapeReason("unseen", "open", missing.what, missing) for missing in topic.missing]
     if chosen is None:
         reasons.append(_reason("unknown-rule", ground, topic=topic.name, why=_why_no_rule(topic)))
         return ReshapePlan(topic, topic.name, None, _by_weight(reasons), None, None, {}, (), ground)
@@ -174,7 +181,7 @@ def plan_reshape(
         for group in topic.groups
         if group.state is not None and group.members
     }
-    goal = Target(target, partitions, chosen, servers)
+    goal = ReshapeTarget(target, partitions, chosen, servers)
     ways = (
         new_topic_way(topic, goal, copy, moves, switches, pace),
         in_place_way(topic, goal, moves, pace),
@@ -182,7 +189,7 @@ def plan_reshape(
     return ReshapePlan(topic, topic.name, goal, _by_weight(reasons), moves, copy, switches, ways, ground)
 
 
-def _by_weight(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+def _by_weight(reasons: Sequence[ReshapeReason]) -> tuple[ReshapeReason, ...]:
     """Return the reasons sorted by weight; the first ones decide the answer."""
     return tuple(sorted(reasons, key=lambda reason: WEIGHTS.index(reason.weight)))
 
@@ -247,7 +254,9 @@ def _assumptions(topic: ObservedTopic, profile: str | None, copy: Copy, pace: Pa
     )
 
 
-def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evidence) -> Iterator[Reason]:
+def _about_topic(
+    topic: ObservedTopic, target: str, partitions: int, ground: Evidence
+) -> Iterator[ReshapeReason]:
     """Yield what the topic's kind, its transactions and its settings mean for a copy.
 
     Args:
@@ -270,7 +279,7 @@ def _about_topic(topic: ObservedTopic, target: str, partitions: int, ground: Evi
         yield _reason("timestamps", ground, target=target)
 
 
-def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
+def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[ReshapeReason]:
     """Yield whether transactions write the topic, and other topics with it.
 
     What shows a transaction after its end is a gap in the offsets only: it tells that there was one, and not
@@ -293,7 +302,7 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Reas
         yield _reason("transactions-unseen", ground, topic=topic.name, gaps=gaps)
 
 
-def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
+def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[ReshapeReason]:
     """Yield how many keys lie in several partitions, so that they have no order that could be kept."""
     proof = topic.scattered
     # Only this one topic was compared, so each list has one element.
@@ -306,7 +315,7 @@ def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[Reason]:
         yield _reason("keys-unread", ground, topic=topic.name, keys=keys)
 
 
-def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterator[Reason]:
+def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterator[ReshapeReason]:
     """Yield what each group needs or loses.
 
     Args:
@@ -361,7 +370,7 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
 
 def _about_writers(
     summary: AuditSummary, profile: str, partitions: int, ground: Evidence
-) -> Iterator[Reason]:
+) -> Iterator[ReshapeReason]:
     """Yield which writers must change, so that all of them place keys alike on the new topic.
 
     Args:
@@ -399,7 +408,7 @@ def _settings_of(profiles: Sequence[str], wanted: Placement) -> str:
     return "; ".join(ways) or "no client with this rule has a setting that is known"
 
 
-def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[Reason]:
+def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[ReshapeReason]:
     """Yield whether the copy ends, and whether retention deletes records before they are copied."""
     if copy.seconds is None:  # a copy without an end is fault enough, so retention is not looked at
         yield _reason("copy-too-slow", ground, written=copy.written_per_s, rate=copy.rate)

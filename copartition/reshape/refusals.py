@@ -38,10 +38,10 @@ def _kinds() -> tuple[_Kind, ...]:
     )
 
 
-def why_refused(topic: str, keys: Sequence[bytes] = ()) -> str | None:
+def why_not_reshaped(topic: str, keys: Sequence[bytes] = ()) -> str | None:
     """Return why a topic is not reshaped, a clause; None if nothing speaks against it.
 
-    >>> why_refused("orders") is None, why_refused("__consumer_offsets").partition(",")[0]
+    >>> why_not_reshaped("orders") is None, why_not_reshaped("__consumer_offsets").partition(",")[0]
     (True, 'it holds the committed offsets of all groups')
 
     Args:

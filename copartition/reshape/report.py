@@ -18,7 +18,7 @@ from copartition.kit.words import Table, count, number, visible
 from copartition.reshape.observed import Moves
 from copartition.reshape.plan import ReshapePlan
 from copartition.reshape.report_steps import ground_lines
-from copartition.reshape.ways import Step, Way
+from copartition.reshape.ways import ReshapeStep, ReshapeWay
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +30,7 @@ _COLOURS = {"lost": "red", "open": "yellow", "told": ""}
 _ANSWERS = {"yes": "bold green", "no": "bold red", "unknown": "bold yellow"}
 
 
-def headline(plan: ReshapePlan) -> str:
+def reshape_headline(plan: ReshapePlan) -> str:
     """Return the answer as one sentence, followed by the reason that decides it."""
     if plan.topic is None or plan.target is None:
         return f"{'no' if plan.answer == 'no' else 'cannot tell'}, {plan.reasons[0].text}"
@@ -83,7 +83,7 @@ def _switch_words(stops: Stops | Missing | None) -> str:
     return "unknown" if stops is None or isinstance(stops, Missing) else stops.longest_pause_ms.time
 
 
-def step_lines(step: Step, place: int) -> Iterator[tuple[str, bool]]:
+def step_lines(step: ReshapeStep, place: int) -> Iterator[tuple[str, bool]]:
     """Yield for each line of a step its text, and whether the line is a command."""
     yield f"{place}. {step.text}", False
     for line in step.commands:
@@ -96,7 +96,7 @@ def step_lines(step: Step, place: int) -> Iterator[tuple[str, bool]]:
         yield "stops nobody", False
 
 
-def way_title(way: Way) -> str:
+def way_title(way: ReshapeWay) -> str:
     """Return the heading of a way: its name and whether it keeps the order."""
     if way.obstacle is not None:
         return f"{way.name}: not possible, {way.obstacle}"
@@ -107,7 +107,7 @@ def print_plan(plan: ReshapePlan, console: Console) -> None:
     """Print the answer, its reasons, writers, groups and the two ways, then what was read and assumed."""
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
 
-    console.print(cell(headline(plan), _ANSWERS[plan.answer]), soft_wrap=True)
+    console.print(cell(reshape_headline(plan), _ANSWERS[plan.answer]), soft_wrap=True)
     for reason in plan.reasons:
         line = f"  {MARKS[reason.weight]} {reason.text}"
         console.print(cell(line, _COLOURS[reason.weight]), soft_wrap=True)
@@ -142,7 +142,7 @@ def _notes(plan: ReshapePlan) -> Iterator[str]:
 def plan_markdown(plan: ReshapePlan) -> str:
     """Return the plan as GitHub Markdown: the answer in bold, reasons, both ways, tables folded."""
     page = Page()
-    page.add("**", markdown_text(headline(plan)), "**\n")
+    page.add("**", markdown_text(reshape_headline(plan)), "**\n")
     reasons = [
         f"{MARKS[reason.weight]} {reason.text}"
         + (f". {reason.ground.remedy}" if isinstance(reason.ground, Missing) else "")
@@ -322,7 +322,7 @@ def plan_json(plan: ReshapePlan) -> str:
     document: PlanDocument = {
         "format_version": FORMAT_VERSION,
         "answer": plan.answer,
-        "verdict": headline(plan),
+        "verdict": reshape_headline(plan),
         "topic": plan.name,
         "partitions": None if topic is None else topic.partitions,
         "target": None if target is None else target.topic,
@@ -369,7 +369,7 @@ def _span(range_: Range) -> Span:
     return cast("Span", finite(asdict(range_)))
 
 
-def _step(step: Step) -> StepData:
+def _step(step: ReshapeStep) -> StepData:
     """Return a step for the JSON document."""
     pause = step.pause_ms
     unknown = pause if isinstance(pause, Missing) else None

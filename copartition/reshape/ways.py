@@ -61,7 +61,7 @@ _ASSUMED: dict[str, str] = _WORDS["assumed"]
 _PRICES: dict[str, str] = _WORDS["prices"]
 
 
-class Step(NamedTuple):
+class ReshapeStep(NamedTuple):
     """Describes one step of a way.
 
     Attributes:
@@ -79,7 +79,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ReshapeWay:
     """Describes one of the two ways, with its steps and its price.
 
     Attributes:
@@ -92,7 +92,7 @@ class Way:
 
     name: str
     obstacle: str | None
-    steps: tuple[Step, ...]
+    steps: tuple[ReshapeStep, ...]
     prices: tuple[str, ...]
     keeps_order: bool
 
@@ -192,7 +192,7 @@ def rate_of_copy(records: int, seconds: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ReshapeTarget:
     """Name what the topic is to become.
 
     Attributes:
@@ -210,12 +210,12 @@ class Target:
 
 def new_topic_way(
     topic: ObservedTopic,
-    target: Target,
+    target: ReshapeTarget,
     copy: Copy,
     moves: Moves,
     switches: Mapping[str, Stops | Missing],
     pace: Pace,
-) -> Way:
+) -> ReshapeWay:
     """Return the way by a new topic: make it, copy, stop writers, copy the rest, prove, switch.
 
     Args:
@@ -241,12 +241,12 @@ def new_topic_way(
         ]
     )
     steps = [
-        Step(f"Make {target.topic}; copy ACLs and quotas by hand, which no record shows", (create,)),
-        Step(
+        ReshapeStep(f"Make {target.topic}; copy ACLs and quotas by hand, which no record shows", (create,)),
+        ReshapeStep(
             f"Copy, again and again, until the rest is small: {_copy_words(copy)}",
             (f"{command}{rule} --copy --checkpoint FOLDER",),
         ),
-        Step(
+        ReshapeStep(
             "Stop all writers, see that the ends stand still, copy the rest",
             (f"{command}{rule} --switch --checkpoint FOLDER",),
             "writers",
@@ -254,13 +254,13 @@ def new_topic_way(
         ),
         # The proof comes before the writers start: once a writer has written the new topic, there is no way
         # back.
-        Step(
+        ReshapeStep(
             f"Prove that {target.topic} holds every record in order, while there is a way back",
             (f"{command}{rule} --prove",),
             "writers",
             Range(1_000 * copy.proof_s, 1_000 * copy.proof_s),
         ),
-        Step(f"Start the writers on {target.topic}, by the rule of {target.profile}"),
+        ReshapeStep(f"Start the writers on {target.topic}, by the rule of {target.profile}"),
     ]
     for group in topic.groups:
         if group.state is None:
@@ -269,10 +269,10 @@ def new_topic_way(
         stops = switches.get(group.name)
         if stops is None:  # a group without members has none to stop
             text = f"Move the positions of group {group.name}, which has no members now"
-            steps.append(Step(f"{text}; start it on {target.topic}", (move,)))
+            steps.append(ReshapeStep(f"{text}; start it on {target.topic}", (move,)))
             continue
         steps.append(
-            Step(
+            ReshapeStep(
                 f"Let group {group.name} read {topic.name} to its end, stop it, move its positions, start "
                 f"it on {target.topic}",
                 (move,),
@@ -281,7 +281,7 @@ def new_topic_way(
             )
         )
     steps.append(
-        Step(
+        ReshapeStep(
             f"Undo until the writers have started: {topic.name} and its commits are as they were",
             (f"{command}{rule} --back",),
         )
@@ -296,7 +296,7 @@ def new_topic_way(
     if moves.keyed and moves.largest > 1.5 * even:
         part, times = moves.largest / moves.keyed, moves.largest / even
         prices.append(_PRICES["fullest"].format(part=part, times=times))
-    return Way("a new topic and a switch", None, tuple(steps), tuple(prices), keeps_order=True)
+    return ReshapeWay("a new topic and a switch", None, tuple(steps), tuple(prices), keeps_order=True)
 
 
 def _copy_words(copy: Copy) -> str:
@@ -307,7 +307,7 @@ def _copy_words(copy: Copy) -> str:
     return f"{copy.records:,} records, {duration(1_000 * copy.seconds)} at {how} {copy.rate:,.0f} a second"
 
 
-def in_place_way(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace) -> Way:
+def in_place_way(topic: ObservedTopic, target: ReshapeTarget, moves: Moves, pace: Pace) -> ReshapeWay:
     """Return the way in place: the topic grows or its writers get another rule, and old records stay.
 
     Args:
@@ -319,14 +319,14 @@ def in_place_way(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace)
     grows = target.partitions > topic.partitions
     if target.partitions < topic.partitions:
         obstacle = f"a topic never loses partitions: {topic.partitions:,} now, {target.partitions:,} wanted"
-        return Way("in place", obstacle, (), (), keeps_order=False)
+        return ReshapeWay("in place", obstacle, (), (), keeps_order=False)
     steps = []
     if grows:
         alter = f"kafka-topics.sh --bootstrap-server {target.servers} --alter --topic {topic.name}"
         growth = Happening(grows={topic.name: target.partitions})
-        steps.append(Step("Grow the topic", (f"{alter} --partitions {target.partitions}",)))
+        steps.append(ReshapeStep("Grow the topic", (f"{alter} --partitions {target.partitions}",)))
         steps += [
-            Step(
+            ReshapeStep(
                 f"Group {group.name} takes the new partitions when it sees them",
                 (),
                 f"group {group.name}",
@@ -337,8 +337,10 @@ def in_place_way(topic: ObservedTopic, target: Target, moves: Moves, pace: Pace)
             for found in [stops_of_group(group.state, growth, pace)]
         ]
     else:
-        steps.append(Step(f"Start the writers with the rule of {target.profile}"))
-    return Way("in place", None, tuple(steps), tuple(_in_place_prices(topic, moves, pace)), not moves.moved)
+        steps.append(ReshapeStep(f"Start the writers with the rule of {target.profile}"))
+    return ReshapeWay(
+        "in place", None, tuple(steps), tuple(_in_place_prices(topic, moves, pace)), not moves.moved
+    )
 
 
 def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator[str]:

@@ -96,7 +96,7 @@ class QuietGroup(QuietCommand, click.Group):
         return super().resolve_command(ctx, args)
 
 
-def examples(*runs: str) -> str:
+def examples_help(*runs: str) -> str:
     r"""Return the end of a help text: the heading "Examples:" and one indented line for each run.
 
     `\b` keeps click from joining the lines into a paragraph.
@@ -122,7 +122,7 @@ def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., in
         runs: command lines that the end of the help shows as examples.
         epilog: the end of the help instead of examples.
     """
-    return click.command(cls=QuietCommand, context_settings=HELP, epilog=epilog or examples(*runs))
+    return click.command(cls=QuietCommand, context_settings=HELP, epilog=epilog or examples_help(*runs))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import click
 
-from copartition.shell.commands import HELP, QuietGroup, command, examples, write
+from copartition.shell.commands import HELP, QuietGroup, command, examples_help, write
 
 SECTIONS = {
     "Keys and topics": {
@@ -97,7 +97,7 @@ class _Verbs(QuietGroup):
 @click.group(
     cls=_Verbs,
     context_settings=HELP,
-    epilog=examples(
+    epilog=examples_help(
         "copartition partition order-42 -n 12",
         "copartition check orders payments -b localhost:9092",
         "assignment-diff live:billing plan:current --deploy rolling -b localhost:9092",

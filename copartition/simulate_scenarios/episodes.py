@@ -15,7 +15,7 @@ from assignors.group import Topic
 from assignors.state import GroupState
 from copartition.assignment_diff.planner import plan
 from copartition.groups.names import Names
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import RecordStep
 from copartition.simulation import (
     Consumer,
     Event,
@@ -56,7 +56,7 @@ class NamedStep(NamedTuple):
         changes: the changes since the step before.
     """
 
-    step: Step
+    step: RecordStep
     names: Sequence[str]
     changes: Sequence[GroupChange]
 
@@ -225,7 +225,7 @@ class Episode:
         }
 
 
-def _drawn_ms(step: Step, random: np.random.Generator) -> float:
+def _drawn_ms(step: RecordStep, random: np.random.Generator) -> float:
     """Return a random time at which the change to a step's state may have happened, in ms since 1970.
 
     Args:
@@ -236,7 +236,7 @@ def _drawn_ms(step: Step, random: np.random.Generator) -> float:
 
 
 def _event(
-    cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: Step, closing_ms: float
+    cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: RecordStep, closing_ms: float
 ) -> Event:
     """Return the scenario's event for a cause.
 
@@ -264,7 +264,7 @@ def _event(
             return Restart(at_ms, name, away_ms + closing_ms)
 
 
-def see(steps: Sequence[Step]) -> list[NamedStep]:
+def see(steps: Sequence[RecordStep]) -> list[NamedStep]:
     """Return the steps of a record, in order, with names of members and with changes."""
     names, watch = Names(), Watch()
     return [NamedStep(step, names.of(step.state.members), watch.see(step)) for step in steps]
@@ -292,14 +292,14 @@ def state_owners(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int
     return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
 
 
-class Bounds(NamedTuple):
+class DurationBounds(NamedTuple):
     """Holds bounds that looks give a length of time, in ms; `most` is None if it began before the record."""
 
     least: float
     most: float | None
 
 
-def recorded_bounds(episode: Episode) -> Bounds | None:
+def recorded_bounds(episode: Episode) -> DurationBounds | None:
     """Return the longest time in milliseconds for which a moved partition had no owner; None if none moved.
 
     New partitions do not count, because no look shows since when they exist. `most` is None as soon as one
@@ -313,12 +313,12 @@ def recorded_bounds(episode: Episode) -> Bounds | None:
     if not moved:
         return None
     most = [1000 * change.most_s for change in moved if change.most_s is not None]
-    return Bounds(
+    return DurationBounds(
         1000 * max(change.least_s or 0 for change in moved), max(most) if len(most) == len(moved) else None
     )
 
 
-def whole_bounds(episode: Episode) -> Bounds | None:
+def whole_bounds(episode: Episode) -> DurationBounds | None:
     """Return `recorded_bounds` of an episode that can be compared with the model's times, else None.
 
     Its cause must be known, and its length bounded on both sides. An episode with a topic that grew is left

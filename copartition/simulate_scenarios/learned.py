@@ -22,7 +22,14 @@ from assignors.registry import protocol_of
 from copartition.deploys.pace import Pace, full_names
 from copartition.groups.snapshot import read_record
 from copartition.kit.words import count, duration
-from copartition.simulate_scenarios.episodes import Bounds, Episode, NamedStep, episodes, see, whole_bounds
+from copartition.simulate_scenarios.episodes import (
+    DurationBounds,
+    Episode,
+    NamedStep,
+    episodes,
+    see,
+    whole_bounds,
+)
 from copartition.simulation import SimulationResult, simulate
 from copartition.simulation.inputs.events import SimulatedClient
 from copartition.simulation.inputs.file import with_settings
@@ -103,7 +110,7 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
     return replace(pace, changes={"revoke_ms": f"{revoke_ms:.0f}", **pace.changes}), (text,)
 
 
-def _rebalance(steps: Sequence[NamedStep]) -> Bounds:
+def _rebalance(steps: Sequence[NamedStep]) -> DurationBounds:
     """Return bounds of the time from the beginning of the steps' first rebalance to the end of their last.
 
     Args:
@@ -112,7 +119,7 @@ def _rebalance(steps: Sequence[NamedStep]) -> Bounds:
     return _bound_time_between(steps[1], steps[-1])
 
 
-def _handover(steps: Sequence[NamedStep]) -> Bounds | None:
+def _handover(steps: Sequence[NamedStep]) -> DurationBounds | None:
     """Return bounds of the time from a rebalance that takes partitions away to the one that gives them away.
 
     Between the two the group is stable, and some partitions have no owner. It is None if the steps, which are
@@ -128,12 +135,12 @@ def _handover(steps: Sequence[NamedStep]) -> Bounds | None:
     return None
 
 
-def _bound_time_between(begin: NamedStep, end: NamedStep) -> Bounds:
+def _bound_time_between(begin: NamedStep, end: NamedStep) -> DurationBounds:
     """Return bounds of the time between two changes, which these steps were the first to show."""
     begun, ended = begin.step, end.step
     # Only the first step of a record has no look before it, and no episode has a change in that one.
     last_before, last_during = begun.since or begun.at, ended.since or ended.at
-    return Bounds(1_000 * max(last_during - begun.at, 0.0), 1_000 * (ended.at - last_before))
+    return DurationBounds(1_000 * max(last_during - begun.at, 0.0), 1_000 * (ended.at - last_before))
 
 
 def _standard_error(errors: Sequence[float]) -> float:

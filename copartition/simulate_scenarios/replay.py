@@ -15,9 +15,9 @@ from assignors.group import Topic
 from assignors.partition_list import PartitionList
 from assignors.registry import check_for_consumers, get_assignor
 from assignors.state import GroupState
-from copartition.groups.snapshot import Step, read_record
+from copartition.groups.snapshot import RecordStep, read_record
 from copartition.simulate_scenarios.episodes import (
-    Bounds,
+    DurationBounds,
     Episode,
     NamedStep,
     episodes,
@@ -73,7 +73,7 @@ class EpisodeComparison:
     causes: tuple[GroupChange, ...]
     partitions: int
     differing: tuple[Differing, ...]
-    recorded: Bounds | None
+    recorded: DurationBounds | None
     predicted: TimeRange | None
 
     @property
@@ -167,7 +167,7 @@ def replay_record(
     )
 
 
-def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
+def _check_whole(path: str | PathLike[str], steps: Sequence[RecordStep]) -> None:
     """Raise `SourceError` if the times of a record show that lines are missing or out of order.
 
     Otherwise a record without its beginning, or two records in one file, would be compared with events that
@@ -186,7 +186,7 @@ def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
             )
 
 
-def _strategy(path: str | PathLike[str], steps: Sequence[Step], assignor: str | None) -> str:
+def _strategy(path: str | PathLike[str], steps: Sequence[RecordStep], assignor: str | None) -> str:
     """Return the strategy to replay with: `assignor` if it is given, else the only one in the record.
 
     Raises:

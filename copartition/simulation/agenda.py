@@ -1,9 +1,9 @@
 """Plan what happens to a group, in order: each event of a scenario as the single steps it consists of.
 
-`Event` is what a scenario says. `Step` is one start, close or crash of one consumer at one time; `unfolding`
-takes events apart into steps. `Agenda` has both in one queue. A step is checked against the group only when
-it is due, since a condition or an earlier step may have changed which consumers run. Times are milliseconds
-of the run.
+`Event` is what a scenario says. `EventStep` is one start, close or crash of one consumer at one time;
+`unfolding` takes events apart into steps. `Agenda` has both in one queue. A step is checked against the group
+only when it is due, since a condition or an earlier step may have changed which consumers run. Times are
+milliseconds of the run.
 """
 
 import math
@@ -55,8 +55,8 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.scenario import LOOK_MS, Scenario
 from copartition.simulation.outcome.result import LogEntry
 from copartition.simulation.unfolding import (
+    EventStep,
     Length,
-    Step,
     closes,
     crash_loop,
     deployment,
@@ -118,7 +118,7 @@ class _Entry(NamedTuple):
     rank: float  # order of entries of one time: the event's index in the scenario, or infinite for the last
     turn: int  # order of entries of one time and rank: a number that grows with each entry
     number: int  # the index of the event in the scenario
-    what: Event | Step
+    what: Event | EventStep
 
 
 class _Watch:
@@ -217,7 +217,7 @@ class Agenda:
             self._look(now_ms, group)
         while self._queue and self._queue[0].at_ms <= now_ms:
             entry = heappop(self._queue)
-            if isinstance(entry.what, Step):
+            if isinstance(entry.what, EventStep):
                 yield from self._step(entry.what, entry.number, group)
             else:
                 yield from self._begin(entry.what, entry.at_ms, entry.number, group)
@@ -240,7 +240,7 @@ class Agenda:
                     self._add(now_ms, number, replace(event, at_ms=now_ms, consumer=name))
                     yield from self.due(now_ms, group)
 
-    def _add(self, at_ms: float, number: int, what: Event | Step, *, last: bool = False) -> None:
+    def _add(self, at_ms: float, number: int, what: Event | EventStep, *, last: bool = False) -> None:
         """Put an event or step into the queue; `last` puts it behind all others of its time."""
         rank = math.inf if last else number
         heappush(self._queue, _Entry(float(at_ms), rank, next(self._turns), number, what))
@@ -341,13 +341,13 @@ class Agenda:
         self._consumers[consumer.name] = consumer
         check_members(len(self._consumers), partial(ScenarioError, path=f"$.events[{number}]"), "the run")
 
-    def _plan(self, steps: Iterable[Step], number: int) -> None:
+    def _plan(self, steps: Iterable[EventStep], number: int) -> None:
         """Put the steps of an event into the queue, and count them for their consumers."""
         for step in steps:
             self._planned[step.name] += 1
             self._add(step.at_ms, number, step)
 
-    def _step(self, step: Step, number: int, group: WatchedGroup) -> Iterator[Primitive]:
+    def _step(self, step: EventStep, number: int, group: WatchedGroup) -> Iterator[Primitive]:
         """Yield a step that is due, unless other steps have made it impossible.
 
         A start is made only if the consumer does not run; a close or a crash only if it runs. Any other step
@@ -370,7 +370,7 @@ class Agenda:
             self._queue = [
                 entry
                 for entry in self._queue
-                if not (isinstance(entry.what, Step) and entry.what.name == name)
+                if not (isinstance(entry.what, EventStep) and entry.what.name == name)
             ]
             heapify(self._queue)
 
@@ -409,7 +409,7 @@ class Agenda:
 
     def _scale(
         self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, group: WatchedGroup
-    ) -> list[Step]:
+    ) -> list[EventStep]:
         """Return the steps that bring the group to `wanted` consumers after all planned steps.
 
         The youngest consumers close first. A consumer that has not started yet loses its planned start. Its
@@ -439,7 +439,7 @@ class Agenda:
         """
         future = {consumer.name: consumer for consumer in group.running}
         for entry in sorted(self._queue) if self._planned else ():
-            if isinstance(entry.what, Step):
+            if isinstance(entry.what, EventStep):
                 if isinstance(entry.what.event, Join):
                     future.setdefault(entry.what.name, entry.what.event.consumer)
                 else:

@@ -54,7 +54,7 @@ def cells(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def scenario_of(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
+def cell_scenario(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
     """Return the scenario of a cell.
 
     Raises:
@@ -164,7 +164,7 @@ def simulate_grid(
     plan, every = scenario_for_runs(scenario, runs), cells(grid)
     workers = min(workers, runs)
     if workers == 1:
-        return rows_of(plan, every, range(runs * len(every)))
+        return grid_rows(plan, every, range(runs * len(every)))
     # Each process gets some runs of all cells. With all runs of some cells the processes would not end
     # together, because cells differ in how long they take.
     edges = [len(every) * (runs * part // workers) for part in range(workers + 1)]
@@ -173,7 +173,7 @@ def simulate_grid(
     # locks that these threads hold.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context) as pool:
-        return [*chain.from_iterable(pool.map(partial(rows_of, plan, every), parts))]
+        return [*chain.from_iterable(pool.map(partial(grid_rows, plan, every), parts))]
 
 
 def scenario_for_runs(scenario: Scenario | str | PathLike[str], runs: int) -> Scenario:
@@ -184,7 +184,7 @@ def scenario_for_runs(scenario: Scenario | str | PathLike[str], runs: int) -> Sc
     return plan
 
 
-def rows_of(
+def grid_rows(
     plan: Scenario, every: Sequence[Mapping[str, Any]], numbers: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return the rows with these numbers: row n is run n // cells of cell n % cells."""
@@ -197,7 +197,7 @@ def rows_of(
         values = {column_of(name): value for name, value in cell.items()}
         # All cells have the same seeds, so they differ by their settings and not by luck.
         seeds = [plan.seed + number // len(every) for number in own]
-        for number, result in zip(own, simulate_seeds(scenario_of(plan, cell), seeds), strict=True):
+        for number, result in zip(own, simulate_seeds(cell_scenario(plan, cell), seeds), strict=True):
             figures = {name: getattr(result.summary, name) for name in FIGURES}
             rows[number] = {**values, "run": number // len(every), **figures}
     return [rows[number] for number in numbers]

@@ -3,8 +3,8 @@
 A group (`copartition.simulation.group`) makes the decisions and writes them here; nothing else changes a
 partition. Everything else is computed from the ledger: what a partition is doing now, how long it stood
 still, how many records wait in it, and its timeline. `PartitionStates` reads the transitions in their order,
-and `Flow` keeps who reads which partition since when. Both are brought up to the ledger's end only when they
-are read, because many transitions together take less time than one by one.
+and `RecordFlow` keeps who reads which partition since when. Both are brought up to the ledger's end only when
+they are read, because many transitions together take less time than one by one.
 
 A partition has a number within its topic, and a flat index over the partitions of all topics (`Partitions`).
 The ledger and its folds know flat indexes only.
@@ -24,7 +24,7 @@ from copartition.simulation.inputs.events import Create, Grow
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies
 from copartition.simulation.partition_states import PartitionStates, Transition, TransitionKind, fold
-from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.flow import RecordFlow
 from copartition.simulation.records.readers import Zombie
 from partitioning.kit.columns import bounds, range_numbers
 from partitioning.topic_partition import TopicPartition
@@ -155,7 +155,9 @@ class Ledger:
         self._partition_ms = scenario.costs.partition_ms
         self.transitions: list[Transition] = []  # all of them; only methods of this class append
         self._folded = 0  # how many of `transitions` have been applied to `_states` and `_flow`
-        self._flow = None if scenario.load is None else Flow(scenario, partitions.first, partitions.topics)
+        self._flow = (
+            None if scenario.load is None else RecordFlow(scenario, partitions.first, partitions.topics)
+        )
         self._states = PartitionStates(partitions.total, memberships, self._partition_ms, flow=self._flow)
         # All second readers so far. The end of one that still reads is moved forward if its process ends.
         self._zombies: list[Zombie] = []
@@ -173,7 +175,7 @@ class Ledger:
         return self._states
 
     @property
-    def flow(self) -> Flow | None:
+    def flow(self) -> RecordFlow | None:
         """The records after all transitions so far; None without a load."""
         if self._folded < len(self.transitions):
             self._fold()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.outcome.timeline import Phase, Rows
-from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.flow import RecordFlow
 from partitioning.kit.columns import inverse, ranks, run_starts
 
 # `Index`: a column of flat indexes. `Times`: one time for all partitions of a transition, or one for each.
@@ -110,7 +110,7 @@ class PartitionStates:
         memberships: Memberships,
         partition_ms: float,
         *,
-        flow: Flow | None = None,
+        flow: RecordFlow | None = None,
         rows: Rows | None = None,
     ) -> None:
         self.phase = np.zeros(partitions, np.int8)  # what each partition is doing, a `Phase`
@@ -448,7 +448,7 @@ class PartitionStates:
             self._read_twice.append((rows, self._since[rows], end[twice]))
 
 
-def fold(transitions: Sequence[Transition], states: PartitionStates, flow: Flow | None) -> None:
+def fold(transitions: Sequence[Transition], states: PartitionStates, flow: RecordFlow | None) -> None:
     """Apply these transitions in their order; `states` notifies `flow` of what they do to the records.
 
     Neighbours that are collections are applied together, as a few columns. A transition of a column keeps its
@@ -462,7 +462,7 @@ def fold(transitions: Sequence[Transition], states: PartitionStates, flow: Flow 
             _fold_together([*several], states, flow)
 
 
-def _fold_together(several: Sequence[Transition], states: PartitionStates, flow: Flow | None) -> None:
+def _fold_together(several: Sequence[Transition], states: PartitionStates, flow: RecordFlow | None) -> None:
     """Apply these collections as fewer transitions, of columns, with the same effect.
 
     For n = 1, 2, ..., the n-th transitions of all partitions become one column for each kind of transition

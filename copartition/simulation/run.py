@@ -14,7 +14,7 @@ from copartition.simulation.agenda import Agenda
 from copartition.simulation.group.classic_protocol import ClassicProtocol
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
 from copartition.simulation.group.leader import Decisions, speaks_consumer_protocol
-from copartition.simulation.group.memberships import Handover, Reason
+from copartition.simulation.group.memberships import Handover, RebalanceReason
 from copartition.simulation.group.world import Engine, World
 from copartition.simulation.inputs.events import (
     EVENT_NAMES,
@@ -36,7 +36,7 @@ from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.result import LogEntry, SimulationResult
 from copartition.simulation.outcome.summary import sum_up
 from copartition.simulation.outcome.timeline import Phase
-from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.flow import RecordFlow
 from partitioning.errors import ScenarioError
 
 STEPS = 1_000
@@ -197,7 +197,7 @@ class Run:
         engine.adopt(handover)
         engine.start(consumer, since_ms)
 
-    def _downgrade(self, handover: Handover, reason: Reason | None) -> Engine:
+    def _downgrade(self, handover: Handover, reason: RebalanceReason | None) -> Engine:
         """Go on as a classic group, which rebalances now if there is a reason; return its engine.
 
         There is a reason if a member left or was dropped, because its partitions need owners. `reason` is
@@ -267,7 +267,7 @@ class Run:
         caught_up_ms = math.inf if flow is None else flow.caught_up_ms()
         return caught_up_ms if caught_up_ms < math.inf else world.now_ms
 
-    def settle(self) -> Flow | None:
+    def settle(self) -> RecordFlow | None:
         """Bring the ledger and the records up to now; return the records, None without a load.
 
         The engine comes first, since it may still have to write stops of members that wait at the barrier.

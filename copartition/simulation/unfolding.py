@@ -32,7 +32,7 @@ _NUMBERED = re.compile("(.*)-[0-9]+(-r[0-9]+)?", re.DOTALL)
 _REVISED = re.compile("(.*)-r([0-9]{1,9})", re.DOTALL)
 
 
-class Step(NamedTuple):
+class EventStep(NamedTuple):
     """A single event that is a part of another event.
 
     `at_ms` is in milliseconds of the run, and equals the time in `event`.
@@ -47,22 +47,22 @@ class Step(NamedTuple):
         return self.event.consumer.name if isinstance(self.event, Join) else self.event.consumer
 
 
-def starts(at_ms: float, consumer: Consumer, assignors: tuple[str, ...] | None = None) -> Step:
+def starts(at_ms: float, consumer: Consumer, assignors: tuple[str, ...] | None = None) -> EventStep:
     """Return the step in which a consumer starts, with these strategies if they are given.
 
     Without `assignors` the consumer keeps its strategies; a rollout passes the strategies that it introduces.
     """
-    return Step(at_ms, Join(at_ms, replace(consumer, assignors=assignors) if assignors else consumer))
+    return EventStep(at_ms, Join(at_ms, replace(consumer, assignors=assignors) if assignors else consumer))
 
 
-def closes(at_ms: float, name: str) -> Step:
+def closes(at_ms: float, name: str) -> EventStep:
     """Return the step in which a consumer closes."""
-    return Step(at_ms, Leave(at_ms, name))
+    return EventStep(at_ms, Leave(at_ms, name))
 
 
 def restart(
     event: Restart | RollingRestart | StatefulSetRoll, at_ms: float, consumer: Consumer, length: Length
-) -> list[Step]:
+) -> list[EventStep]:
     """Return the two steps in which one consumer closes and comes back, in the order of time.
 
     A drawn `down_ms` gets its length here, once for each call. So consumers that are restarted by one event
@@ -80,7 +80,7 @@ def restart(
 
 def rolling_restart(
     event: RollingRestart, at_ms: float, running: Sequence[Consumer], length: Length
-) -> list[Step]:
+) -> list[EventStep]:
     """Return the steps in which each consumer closes and comes back, `every_ms` after the one before it.
 
     The next consumer does not wait for the one before: if `every_ms` is shorter than the time that a consumer
@@ -101,7 +101,7 @@ def rolling_restart(
 
 def stateful_set_roll(
     event: StatefulSetRoll, at_ms: float, running: Sequence[Consumer], length: Length
-) -> list[Step]:
+) -> list[EventStep]:
     """Return the steps in which each consumer is restarted, the last one first.
 
     Each waits until the one before is ready, so at most one consumer is away at a time. The highest ordinal
@@ -113,7 +113,7 @@ def stateful_set_roll(
         running: the consumers that run now, the lowest ordinal first.
         length: turns a duration into milliseconds.
     """
-    steps: list[Step] = []
+    steps: list[EventStep] = []
     for consumer in reversed(running):
         steps += restart(event, at_ms, consumer, length)
         at_ms = steps[-1].at_ms + length(event.ready_ms)
@@ -126,7 +126,7 @@ def deployment(
     running: Sequence[Consumer],
     names_in_use: Collection[str],
     length: Length,
-) -> list[Step]:
+) -> list[EventStep]:
     """Return the steps in which all consumers are replaced by new ones, as a Kubernetes Deployment rolls.
 
     An old consumer closes as soon as enough others are available, and a new one is created as soon as there
@@ -140,7 +140,7 @@ def deployment(
         names_in_use: names that no new consumer gets.
         length: turns a duration into milliseconds.
     """
-    steps: list[Step] = []
+    steps: list[EventStep] = []
     names = set(names_in_use)
     # `available` counts old consumers that run and new ones that are ready. `ready` is a heap of the times at
     # which new consumers will be ready. `closed` and `created` count the old consumers that have been closed
@@ -169,16 +169,16 @@ def deployment(
         available += 1
 
 
-def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Length) -> list[Step]:
+def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Length) -> list[EventStep]:
     """Return the steps in which a consumer crashes and comes back, each time later than the time before.
 
     As in Kubernetes, the delay is the shortest again after the consumer ran for twice the longest delay.
     """
-    steps: list[Step] = []
+    steps: list[EventStep] = []
     away_ms = min(event.backoff_ms, event.most_ms)
     for _ in range(event.times):
         back_ms = at_ms + away_ms
-        steps += [Step(at_ms, Crash(at_ms, consumer.name)), starts(back_ms, consumer)]
+        steps += [EventStep(at_ms, Crash(at_ms, consumer.name)), starts(back_ms, consumer)]
         # The time that the consumer now runs decides the next delay, so it is drawn first.
         up_ms = length(event.up_ms)
         away_ms = min(event.backoff_ms if up_ms >= 2 * event.most_ms else 2 * away_ms, event.most_ms)

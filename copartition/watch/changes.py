@@ -15,9 +15,9 @@ from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff.changes import Flow
 from copartition.assignment_diff.compare import diff
-from copartition.groups.kinds.model import ShareGroup, StreamsGroup
+from copartition.groups.kinds.model import ShareGroupState, StreamsGroupState
 from copartition.groups.names import Names
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import RecordStep
 from copartition.kit.words import natural
 from partitioning.errors import OtherGroupKindError, SourceError
 from partitioning.topic_partition import TopicPartition
@@ -102,7 +102,7 @@ class Looks:
     blind_s: float = field(default=0, init=False)
     _reported: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()}, init=False)
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[RecordStep]:
         """Yield the steps. A look that shows no change yields no step, unless it is time to read the ends.
 
         Raises:
@@ -127,7 +127,7 @@ class Looks:
                     committed = self._look(self.committed, away=False) if self.committed else None
                     ends = self._look(self.ends, away=False, required=latest is None) if self.ends else None
                     ends_s = self.ended
-                    yield Step(self.ended, since, *reading, ends, committed)
+                    yield RecordStep(self.ended, since, *reading, ends, committed)
                 # The answer is no older than its question, so a later change began after `asked_s`.
                 latest, since = reading, asked_s
             wait_s = max(asked_s + self.interval_s - self.clock(), 0)
@@ -201,7 +201,7 @@ class GroupChange:
     at: float  # when the change was seen, seconds since 1970
     step: int  # the number of the step that showed it
     kind: ChangeKind
-    state: GroupState | ShareGroup | StreamsGroup  # the group's state at this step
+    state: GroupState | ShareGroupState | StreamsGroupState  # the group's state at this step
     name: str | None = None  # the member or the topic that changed
     before: str | int | None = None  # the former state, strategy, or number of partitions
     after: str | int | None = None
@@ -232,7 +232,7 @@ class _Spell(NamedTuple):
     until: float | None
     first: float
 
-    def lengths(self, step: Step) -> tuple[float | None, float | None]:
+    def lengths(self, step: RecordStep) -> tuple[float | None, float | None]:
         """Return the bounds in seconds, (least, most), if this step ends the spell; None if unknown."""
         least = None if step.since is None else max(step.since - self.first, 0)
         return least or None, None if self.until is None else step.at - self.until
@@ -261,14 +261,14 @@ class Watch:
         self._steps = -1
         self._names = Names()
         self._ids: dict[str, str] = {}
-        self._state: GroupState | ShareGroup | StreamsGroup | None = None
+        self._state: GroupState | ShareGroupState | StreamsGroupState | None = None
         self._owned: GroupState | None = None
         self._held: dict[tuple[str, str], set[TopicPartition]] | None = None
         self._shown_until: float | None = None
         self._free: dict[TopicPartition, _Spell] = {}
         self._unsettled: _Spell | None = None
 
-    def see(self, step: Step) -> list[GroupChange]:
+    def see(self, step: RecordStep) -> list[GroupChange]:
         """Return what the step shows that is new; the first one gives the group's state.
 
         Args:
@@ -292,11 +292,11 @@ class Watch:
         self._state = step.state
         return changes
 
-    def _change(self, step: Step, kind: ChangeKind, **what: object) -> GroupChange:
+    def _change(self, step: RecordStep, kind: ChangeKind, **what: object) -> GroupChange:
         """Return a change of this step; `what` are the other attributes of `GroupChange`."""
         return replace(GroupChange(step.at, self._steps, kind, step.state), **what)  # type: ignore[arg-type]
 
-    def _status(self, step: Step) -> Iterator[GroupChange]:
+    def _status(self, step: RecordStep) -> Iterator[GroupChange]:
         """Yield a change of the group's state, and one of its assignor, if there are any."""
         status, old = step.state.status, self._state
         if old is None or status != old.status:
@@ -317,7 +317,7 @@ class Watch:
         if strategy is not None and step.state.strategy not in {None, strategy}:
             yield self._change(step, ChangeKind.STRATEGY, before=strategy, after=step.state.strategy)
 
-    def _members(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
+    def _members(self, step: RecordStep, names: list[str]) -> Iterator[GroupChange]:
         """Yield the members that came, went, or have a new member id; members that left come last."""
         if self._state is None:
             return
@@ -331,7 +331,7 @@ class Watch:
         for name in sorted(self._ids.keys() - {*names}, key=natural):
             yield self._change(step, ChangeKind.LEFT, name=name)
 
-    def _partitions(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
+    def _partitions(self, step: RecordStep, names: list[str]) -> Iterator[GroupChange]:
         """Yield topics that grew and partitions that moved, and keep the owners of this step for the next."""
         state = step.state
         if self._held is not None or not isinstance(state, GroupState):
@@ -366,7 +366,7 @@ class Watch:
         for flow in diff(before, now, match="member-id").flows:
             yield from self._flow(step, flow)
 
-    def _shares(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
+    def _shares(self, step: RecordStep, names: list[str]) -> Iterator[GroupChange]:
         """Yield what members of a share or Streams group got or lost, losses first, each with its role.
 
         Several members may have one partition of a share group, and standby tasks are copies. So only what
@@ -404,7 +404,7 @@ class Watch:
             yield from self._taken_over(step, zip(gained, spells, strict=True), role=role, target=name)
         self._free = {place: self._free[place] for place in self._free.keys() - have}
 
-    def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[GroupChange]:
+    def _growth(self, step: RecordStep, before: GroupState, now: GroupState) -> Iterator[GroupChange]:
         """Yield the topics that have more partitions than before; nothing if a state lacks partitions."""
         if not (before.complete and now.complete):
             return
@@ -413,7 +413,7 @@ class Watch:
             if old[topic] < new[topic]:
                 yield self._change(step, ChangeKind.GREW, name=topic, before=old[topic], after=new[topic])
 
-    def _flow(self, step: Step, flow: Flow) -> Iterator[GroupChange]:
+    def _flow(self, step: RecordStep, flow: Flow) -> Iterator[GroupChange]:
         """Yield the changes of a flow: one for each pair of former owner and time without an owner."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
@@ -428,7 +428,7 @@ class Watch:
         yield from self._taken_over(step, ended, target=flow.target)
 
     def _taken_over(
-        self, step: Step, ended: Iterable[tuple[TopicPartition, _Spell | None]], **what: object
+        self, step: RecordStep, ended: Iterable[tuple[TopicPartition, _Spell | None]], **what: object
     ) -> Iterator[GroupChange]:
         """Yield the changes of partitions that one member got: one for each spell that they end.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from copartition.groups.kinds.model import ShareGroup, StreamsGroup
+from copartition.groups.kinds.model import ShareGroupState, StreamsGroupState
 from copartition.groups.kinds.wire import ask_share_group, ask_streams_group
 from copartition.groups.live import reader
 from partitioning.errors import OtherGroupKindError, SourceError
@@ -32,8 +32,8 @@ class AnyGroupReader:
         """Return the group and its target, if it has owners; the same object as before if nothing changed.
 
         Returns:
-            A `GroupState` and its target or None; or a `ShareGroup` or `StreamsGroup`, and None. A group that
-            is not there is a dead `GroupState`.
+            A `GroupState` and its target or None; or a `ShareGroupState` or `StreamsGroupState`, and None. A
+            group that is not there is a dead `GroupState`.
 
         Raises:
             SourceError: no broker answers, or one refuses this user.
@@ -45,7 +45,7 @@ class AnyGroupReader:
                 self._kind = error.kind
         try:
             if self._kind == "share":
-                state: ShareGroup | StreamsGroup = ask_share_group(self._group, self._config)[0]
+                state: ShareGroupState | StreamsGroupState = ask_share_group(self._group, self._config)[0]
             else:
                 state = ask_streams_group(self._group, self._config)
         except SourceError as failure:

@@ -9,11 +9,11 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from assignors.answers import by_topic
+from assignors.answers import numbers_by_topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import GroupState
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import RecordStep
 from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
 from copartition.kit.words import Table, count, duration, partition_ranges, visible
 from copartition.watch.changes import ROLES, ChangeKind, GroupChange, Trouble, Watch
@@ -22,8 +22,8 @@ from partitioning.errors import CopartitionError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.groups.kinds.model import OtherGroup, ShareGroup, StreamsGroup
-    from copartition.simulate_scenarios.episodes import Bounds
+    from copartition.groups.kinds.model import OtherGroup, ShareGroupState, StreamsGroupState
+    from copartition.simulate_scenarios.episodes import DurationBounds
     from copartition.simulate_scenarios.replay import EpisodeComparison, Replay, TimeRange
 
 
@@ -104,7 +104,7 @@ def change_json(change: GroupChange) -> str:
         ),
         "members": len(state.members or ()),
         **attributes_of(change, "name", "before", "after", "source", "target"),
-        "partitions": dict(by_topic(change.partitions)),
+        "partitions": dict(numbers_by_topic(change.partitions)),
         "least_ms": whole_milliseconds(change.least_s),
         "most_ms": whole_milliseconds(change.most_s),
     }
@@ -155,7 +155,7 @@ def _state(change: GroupChange) -> str:
     return f"{text}: {facts}{stood}"
 
 
-def _facts(group: GroupState | ShareGroup | StreamsGroup) -> str:
+def _facts(group: GroupState | ShareGroupState | StreamsGroupState) -> str:
     """Return the size of a group and its assignor, and its kind if its partitions have no owners.
 
     Of a share group partitions are counted once for each member that has them, of a Streams group the tasks
@@ -217,7 +217,7 @@ class WatchReport:
         self._moved = 0
         self._longest_s = 0.0
 
-    def lines(self, step: Step) -> str:
+    def lines(self, step: RecordStep) -> str:
         """Return the lines of one more step, each with its newline; empty if the step shows nothing new."""
         changes = self._watch.see(step)
         for change in changes:
@@ -320,7 +320,7 @@ def _event(compared: EpisodeComparison) -> dict[str, Any]:
         "causes": [{"kind": cause.kind, "name": cause.name, "to": cause.after} for cause in compared.causes],
         "partitions": compared.partitions,
         "differing": [
-            {"recorded": recorded, "model": model, "partitions": dict(by_topic(partitions))}
+            {"recorded": recorded, "model": model, "partitions": dict(numbers_by_topic(partitions))}
             for recorded, model, partitions in compared.differing
         ],
         "recorded_ms": _times(compared.recorded),
@@ -329,7 +329,7 @@ def _event(compared: EpisodeComparison) -> dict[str, Any]:
     }
 
 
-def _times(times: Bounds | TimeRange | None) -> dict[str, int | None] | None:
+def _times(times: DurationBounds | TimeRange | None) -> dict[str, int | None] | None:
     """Return bounds or a spread in whole milliseconds, by name; None if there is none."""
     if times is None:
         return None
@@ -359,7 +359,7 @@ def _cause(cause: GroupChange) -> str:
     return f"{cause.name} {cause.kind}"
 
 
-def _bounds_text(bounds: Bounds | None) -> str:
+def _bounds_text(bounds: DurationBounds | None) -> str:
     """Return the time that the record shows; empty if no partition moved."""
     if bounds is None:
         return ""

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from copartition.why.evidence import Evidence, Kind, Line
-from copartition.why.history import Cause, Rebalance, name_of
+from copartition.why.history import Cause, LoggedRebalance, client_name
+from copartition.why.statements import Kind, Line, Statement
 from partitioning.kit.packages import read_toml
 
 _JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
 """Statements of a client that it has reached a generation or an epoch."""
 
 
-def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
+def by_clients(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
     """Yield a rebalance for each generation that clients joined.
 
     The window of a generation is the lines after the last join of the generation before, up to its own last
@@ -23,13 +23,13 @@ def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
     last generation, one more rebalance is yielded, without a generation.
 
     Args:
-        evidence: the statements of clients about one group, in order of time.
+        statements: the statements of clients about one group, in order of time.
     """
     last: dict[int, int] = {}  # generation -> index of the statement of its last join
     reached: set[tuple[str, int]] = set()
     # Only a client's first join of a generation counts: a line that another logger repeats later would move
     # the end of the window, and causes of the next rebalance would fall into this one.
-    for place, statement in enumerate(evidence):
+    for place, statement in enumerate(statements):
         if (
             statement.kind in _JOINS
             and statement.generation is not None
@@ -41,19 +41,19 @@ def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
     since = 0
     reached_generation: int | None = None
     order = sorted(last.items(), key=lambda item: item[1])
-    ends = [until for _, until in order[1:]] + [len(evidence)]
+    ends = [until for _, until in order[1:]] + [len(statements)]
     for (generation, until), next_until in zip(order, ends, strict=False):
         # Joins of other generations are left out: a second logger may repeat one that is long past.
         window = [
             statement
-            for statement in evidence[since : until + 1]
+            for statement in statements[since : until + 1]
             if statement.kind not in _REACHED or statement.generation in {None, generation}
         ]
         # An assignment may arrive after the next rebalance has begun. So it is looked for up to the last join
         # of the next generation.
         synced = [
             statement.line.at
-            for statement in evidence[since:next_until]
+            for statement in statements[since:next_until]
             if statement.kind is Kind.MEMBER_SYNCED
             and statement.generation == generation
             and statement.line.at is not None
@@ -68,13 +68,13 @@ def by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         yield replace(made, ended=max(synced, default=None))
         since, reached_generation = until + 1, generation
     # The lines after the last generation may be about a rebalance whose end is not in the logs.
-    rest = [statement for statement in evidence[since:] if statement.kind not in _REACHED]
+    rest = [statement for statement in statements[since:] if statement.kind not in _REACHED]
     made = _made_by(rest, here, None)
     if made.cause is not Cause.UNKNOWN or any(map(_rejoins, rest)):
         yield replace(made, joined=None)
 
 
-def _made_by(window: Sequence[Evidence], here: set[str], generation: int | None) -> Rebalance:
+def _made_by(window: Sequence[Statement], here: set[str], generation: int | None) -> LoggedRebalance:
     """Return the rebalance that made a generation.
 
     Args:
@@ -93,10 +93,10 @@ def _made_by(window: Sequence[Evidence], here: set[str], generation: int | None)
     # consumer protocol there is no such time.
     known = began and joined
     reason = first if first is not None and first.kind not in _JOINS else follows if first is None else None
-    return Rebalance(
+    return LoggedRebalance(
         generation,
         cause,
-        None if first is None or cause is Cause.UNKNOWN else first.client or name_of(first.member),
+        None if first is None or cause is Cause.UNKNOWN else first.client or client_name(first.member),
         (reason and reason.text) or cause.value,
         line.line if line else Line("", 0),
         min((at for at in began or joined if at is not None), default=None),
@@ -105,7 +105,7 @@ def _made_by(window: Sequence[Evidence], here: set[str], generation: int | None)
     )
 
 
-def _back_again(window: Sequence[Evidence]) -> int | None:
+def _back_again(window: Sequence[Statement]) -> int | None:
     """Return the index in a window at which a client that has left begins to join again; None for none."""
     gone: dict[str, float | None] = {}
     for place, statement in enumerate(window):
@@ -127,19 +127,19 @@ _BEGINS = {Kind.REJOINING, Kind.BEHIND, Kind.LEFT, Kind.POLL, Kind.EXPIRED, Kind
 """Statements of a client with which a rebalance may begin."""
 
 
-def _who(statement: Evidence) -> str:
+def _who(statement: Statement) -> str:
     """Return the name of the client that made a statement; the name of its file if no line names it."""
     return statement.client or statement.line.file
 
 
-def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evidence | None]:
+def _first_cause(window: Sequence[Statement], here: set[str]) -> tuple[Cause, Statement | None]:
     """Return the first cause that clients name, and the statement; UNKNOWN and None if they name none.
 
     Args:
         window: the statements of clients in a generation's window.
         here: names of the clients that are in the group; changed by their joins and leaves.
     """
-    first: tuple[Cause, Evidence | None] = (Cause.UNKNOWN, None)
+    first: tuple[Cause, Statement | None] = (Cause.UNKNOWN, None)
     for statement in window:
         cause = client_cause(statement)
         if statement.kind in _JOINS and _who(statement) not in here:
@@ -164,7 +164,7 @@ _FOLLOWS = re.compile(r"is (?:already )?rebalancing|rebalance in|another rebalan
 """Words with which a client says that its group rebalances already."""
 
 
-def _rejoins(statement: Evidence) -> bool:
+def _rejoins(statement: Statement) -> bool:
     """Return whether a client says that it joins again because its group rebalances already."""
     return statement.kind is Kind.REJOINING and follows(statement.text)
 
@@ -187,7 +187,7 @@ _CLIENT_REASONS = [
 """Words of clients, tried in order, with the cause that they name."""
 
 
-def client_cause(statement: Evidence) -> Cause | None:
+def client_cause(statement: Statement) -> Cause | None:
     """Return the cause that a client's line names; None if it only follows the group."""
     if statement.kind in _BY_KIND:
         return _BY_KIND[statement.kind]

@@ -68,12 +68,12 @@ def why(
     show no group, or only lines of groups that are not understood.
     """
     from copartition.why.cures import cures, scenario_or_why_not  # noqa: PLC0415
-    from copartition.why.evidence import read_evidence  # noqa: PLC0415
     from copartition.why.rebalances import histories  # noqa: PLC0415
     from copartition.why.report import describe_unread, print_why, why_json  # noqa: PLC0415 - help and completion do without
+    from copartition.why.statements import read_statements  # noqa: PLC0415
 
     if live := [log.removeprefix("live:") for log in logs if log.startswith("live:")]:
-        from copartition.why.offsets_topic import read_topic, topic_history  # noqa: PLC0415 - needs a cluster
+        from copartition.why.offsets_topic import read_group_records, topic_history  # noqa: PLC0415 - needs a cluster
 
         # The topic and a log would each show the same rebalance, and it would be counted twice.
         if len(logs) > 1:
@@ -84,11 +84,11 @@ def why(
         # A share group or a Streams group is refused by its name, before the topic is read.
         log = f"copartition why server.log --group {group} reads its epochs in the coordinator's log"
         connect(group, config).check_kind(group, log)
-        groups = [topic_history(group, read_topic(group, config))]
+        groups = [topic_history(group, read_group_records(group, config))]
         groups = [group for group in groups if group.rebalances or group.others]
         unread = None
     else:
-        reading = read_evidence(logs, group)
+        reading = read_statements(logs, group)
         groups, unread = histories(reading), reading.unread
     if group is not None:
         groups = [history for history in groups if history.name == group]
@@ -101,12 +101,12 @@ def why(
         )
     if as_scenario:
         from copartition.simulation.inputs.file import scenario_yaml  # noqa: PLC0415 - few ask for it
-        from copartition.why.cures import scenario_of  # noqa: PLC0415
+        from copartition.why.cures import logged_scenario  # noqa: PLC0415
 
         if len(groups) > 1:
             names = ", ".join(group.name for group in groups[:10])
             raise click.UsageError(f"a scenario has one group; name it with --group: {names}")
-        logged = scenario_of(groups[0], dict(topics), assignor, changes)
+        logged = logged_scenario(groups[0], dict(topics), assignor, changes)
         output.write(scenario_yaml(logged.scenario, logged.assumed))
         return 0
     logged_or_not = [scenario_or_why_not(group, dict(topics), assignor, changes) for group in groups]

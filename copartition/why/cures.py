@@ -154,7 +154,7 @@ _PARTITIONS = 12
 def scenario_or_why_not(
     history: GroupHistory, topics: Mapping[str, int], assignor: str | None, changes: Mapping[str, str]
 ) -> CapturedScenario | str:
-    """Return the scenario as `scenario_of` does, or a sentence that says why there is none.
+    """Return the scenario as `logged_scenario` does, or a sentence that says why there is none.
 
     Args:
         history: the group's history.
@@ -169,7 +169,7 @@ def scenario_or_why_not(
     if len(history.rebalances) > MOST_SIMULATED:
         return f"the log shows more than {MOST_SIMULATED} rebalances"
     try:
-        return scenario_of(history, topics or {"topic": _PARTITIONS}, assignor, changes)
+        return logged_scenario(history, topics or {"topic": _PARTITIONS}, assignor, changes)
     except CopartitionError as error:
         return str(error)
 
@@ -210,7 +210,7 @@ class _MemberEvent(NamedTuple):
     member: str
 
 
-def scenario_of(
+def logged_scenario(
     history: GroupHistory,
     topics: Mapping[str, int],
     assignor: str | None = None,

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from assignors.group import name_in
-from copartition.why.evidence import Line
+from copartition.why.statements import Line
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNNAMED = "a group without a name"
@@ -47,7 +47,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalance:
+class LoggedRebalance:
     """Holds what logs tell about a rebalance. Times are seconds since 1970; what is not logged is None.
 
     Attributes:
@@ -67,7 +67,9 @@ class Rebalance:
         names: names of all members at the end; only `__consumer_offsets` tells them.
 
     >>> line = Line("server.log", 7)
-    >>> rebalance = Rebalance(3, Cause.JOINED, "app-1", "", line, began=100.0, joined=103.0, ended=103.5)
+    >>> rebalance = LoggedRebalance(
+    ...     3, Cause.JOINED, "app-1", "", line, began=100.0, joined=103.0, ended=103.5
+    ... )
     >>> rebalance.join_s, rebalance.sync_s
     (3.0, 0.5)
     """
@@ -142,7 +144,7 @@ class GroupHistory:
 
     name: str
     protocol: str | None
-    rebalances: tuple[Rebalance, ...]
+    rebalances: tuple[LoggedRebalance, ...]
     others: tuple[Other, ...]
     assumed: tuple[str, ...]
 
@@ -151,10 +153,10 @@ _UUID = re.compile(r"^[A-Za-z0-9_+/-]{22}$")
 """Pattern of a member id of KIP-848: a UUID in base64, which does not contain the client's name."""
 
 
-def name_of(member: str | None) -> str | None:
+def client_name(member: str | None) -> str | None:
     """Return the `group.instance.id` or `client.id` in a member id; a member id of another form unchanged.
 
-    >>> name_of("billing-1-6fd0b3a5-3ec5-4b52-8a6a-3f3c1cd5e0a4")
+    >>> client_name("billing-1-6fd0b3a5-3ec5-4b52-8a6a-3f3c1cd5e0a4")
     'billing-1'
     """
     return name_in(member or "") or member
@@ -193,7 +195,7 @@ class Return(NamedTuple):
     closed: bool
 
 
-def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
+def returns(rebalances: Sequence[LoggedRebalance]) -> list[Return]:
     """Return the members that left or fell silent and joined again, in the order of their returns.
 
     A name is left out if several members have it at the same time, or if a client library gave it: then it
@@ -204,8 +206,8 @@ def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
         rebalances: the rebalances of one group, in order of time.
 
     >>> line = Line("server.log", 7)
-    >>> left = Rebalance(4, Cause.LEFT, "app-1", "", line, began=10.0)
-    >>> returns([left, Rebalance(5, Cause.JOINED, "app-1", "", line, began=12.5)])
+    >>> left = LoggedRebalance(4, Cause.LEFT, "app-1", "", line, began=10.0)
+    >>> returns([left, LoggedRebalance(5, Cause.JOINED, "app-1", "", line, began=12.5)])
     [Return(member='app-1', away_s=2.5, closed=True)]
     """
     gone: dict[str, tuple[float, bool]] = {}

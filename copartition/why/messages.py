@@ -34,7 +34,7 @@ class Message(NamedTuple):
     Attributes:
         start: the plain words with which it begins.
         anywhere: whether other words may stand before it.
-        kind: the name of the `Kind` (in `evidence.py`) that it states.
+        kind: the name of the `Kind` (in `statements.py`) that it states.
         pattern: the regular expression of the whole message; its named groups are the fields.
     """
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from copartition.groups.live.wire import AnswerReader
 from copartition.kit.words import count
-from copartition.why.evidence import Line
-from copartition.why.history import OFFSETS_TOPIC, Cause, GroupHistory, Other, Rebalance
+from copartition.why.history import OFFSETS_TOPIC, Cause, GroupHistory, LoggedRebalance, Other
+from copartition.why.statements import Line
 from partitioning.errors import BrokerUnreachableError, ProtocolError
 from partitioning.placement import coordinator_partition
 
@@ -41,7 +41,7 @@ class TopicRecord(NamedTuple):
     value: bytes | None
 
 
-def read_topic(group: str, config: Mapping[str, str]) -> Iterator[TopicRecord]:
+def read_group_records(group: str, config: Mapping[str, str]) -> Iterator[TopicRecord]:
     """Yield the committed records of the partition that keeps a group, in order, up to its end.
 
     The topic is only read: no offset is committed, and no group is joined.
@@ -99,7 +99,7 @@ class _History:
     """
 
     def __init__(self) -> None:
-        self.rebalances: list[Rebalance] = []
+        self.rebalances: list[LoggedRebalance] = []
         self.others: list[Other] = []
         self.commits: dict[str, list[int | None]] = {}
         self.lines: dict[str, Line] = {}
@@ -107,7 +107,7 @@ class _History:
         self.before: dict[str, str] | None = None
         self.whole = True
 
-    def generation(self, rebalance: Rebalance, members: Mapping[str, str]) -> None:
+    def generation(self, rebalance: LoggedRebalance, members: Mapping[str, str]) -> None:
         """Add a rebalance, with the members that joined and that left since the generation before.
 
         Args:
@@ -137,7 +137,8 @@ def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
 
     Args:
         group: the group's id.
-        records: the records, in the order of offsets, see `read_topic`; those of other groups are skipped.
+        records: the records, in the order of offsets, see `read_group_records`; those of other groups are
+            skipped.
 
     Returns:
         The group's rebalances and, as other events, deletions and a summary of each partition's commits.
@@ -193,10 +194,12 @@ def _add(
         # A deleted group has no members left, so all later members are new.
         history.before = {}
     elif kind == _CLASSIC and value is not None:
-        history.generation(*_classic(value, Rebalance(None, Cause.UNKNOWN, None, "", line, None, ended=at)))
+        history.generation(
+            *_classic(value, LoggedRebalance(None, Cause.UNKNOWN, None, "", line, None, ended=at))
+        )
     elif kind == _EPOCH and value is not None:
         _version(value, 0)
-        history.generation(Rebalance(value.int32(), Cause.UNKNOWN, None, "", line, at), history.members)
+        history.generation(LoggedRebalance(value.int32(), Cause.UNKNOWN, None, "", line, at), history.members)
 
 
 def _version(value: AnswerReader, most: int) -> int:
@@ -213,7 +216,7 @@ def _read_offset(value: AnswerReader) -> int:
     return value.int64()
 
 
-def _classic(value: AnswerReader, rebalance: Rebalance) -> tuple[Rebalance, dict[str, str]]:
+def _classic(value: AnswerReader, rebalance: LoggedRebalance) -> tuple[LoggedRebalance, dict[str, str]]:
     """Return a classic group's rebalance with its generation, and the names of its members.
 
     Fields must be read in the order of their layout, because each begins where the one before ends. So some

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from copartition.kit.page import LETTER, WIDTH, Tick, Window, render, ticks
 from copartition.kit.words import Table, utc, without_ids
 from copartition.why.cures import Cure
-from copartition.why.history import Cause, GroupHistory, Rebalance
+from copartition.why.history import Cause, GroupHistory, LoggedRebalance
 from copartition.why.report import (
     COLUMNS,
     GOES,
@@ -40,7 +40,7 @@ class Lane(NamedTuple):
 
     name: str | None
     stays: Sequence[tuple[float, float]]
-    marks: Sequence[tuple[Rebalance, Cause]]
+    marks: Sequence[tuple[LoggedRebalance, Cause]]
 
 
 class Picture(NamedTuple):
@@ -59,7 +59,7 @@ class Picture(NamedTuple):
 
     window: Window
     lanes: Sequence[Lane]
-    rebalances: Sequence[Rebalance]
+    rebalances: Sequence[LoggedRebalance]
     generations: Sequence[Tick]
     ticks: Sequence[Tick]
     left_out: int
@@ -98,7 +98,7 @@ def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
     }
 
 
-def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
+def picture_of(rebalances: Sequence[LoggedRebalance]) -> Picture | None:
     """Return the picture of a group's rebalances; None if no rebalance has a time.
 
     A member whose first event is a leave was in the group from the beginning. A member that is not seen to
@@ -111,7 +111,7 @@ def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
     # The margin keeps marks at both ends whole, and gives a window of a single moment a width.
     margin = max(last - first, 1) / 40
     window = Window(1000 * (first - margin), 1000 * (last + margin))
-    marks: dict[str | None, list[tuple[Rebalance, Cause]]] = defaultdict(list)
+    marks: dict[str | None, list[tuple[LoggedRebalance, Cause]]] = defaultdict(list)
     steps: dict[str | None, list[tuple[float, float]]] = defaultdict(list)
     for rebalance, began in timed:
         for cause, member in events_of(rebalance):
@@ -157,7 +157,7 @@ def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> It
             since = None
 
 
-def _generations(window: Window, timed: Sequence[tuple[Rebalance, float]]) -> Iterator[Tick]:
+def _generations(window: Window, timed: Sequence[tuple[LoggedRebalance, float]]) -> Iterator[Tick]:
     """Yield the generations whose numbers do not overlap, even on a phone."""
     free = 0.0
     for rebalance, began in timed:

@@ -16,7 +16,6 @@ from operator import itemgetter
 
 from copartition.kit.words import count, natural
 from copartition.why.client_rebalances import by_clients, client_cause
-from copartition.why.evidence import Evidence, Kind, Reading
 from copartition.why.history import (
     CUT_OFF,
     ONLY_CLIENTS,
@@ -24,11 +23,12 @@ from copartition.why.history import (
     UNNAMED,
     Cause,
     GroupHistory,
+    LoggedRebalance,
     Other,
-    Rebalance,
+    client_name,
     is_default_name,
-    name_of,
 )
+from copartition.why.statements import Kind, LogReading, Statement
 from copartition.why.unpack import is_dated
 from partitioning.kit.packages import read_toml
 
@@ -39,14 +39,14 @@ Their clocks differ, and a message between them takes time.
 """
 
 
-def histories(reading: Reading) -> list[GroupHistory]:
+def histories(reading: LogReading) -> list[GroupHistory]:
     """Return the history of each group in the logs.
 
     Lines that name no group belong to the group that the logs name, if that is only one. If they name several
     groups, such lines are left out, and `GroupHistory.assumed` says so.
 
     Args:
-        reading: the statements of the logs, see `read_evidence`.
+        reading: the statements of the logs, see `read_statements`.
 
     Returns:
         A history for each group that a line names, in the natural order of names.
@@ -54,7 +54,7 @@ def histories(reading: Reading) -> list[GroupHistory]:
     # `reading.groups` also has the groups that --group leaves out. With --group, too, a line without a group
     # may be about any group that the logs name, so it counts only if there is no other.
     only = None if len(reading.groups) > 1 else next(iter(reading.groups), UNNAMED)
-    by_group: dict[str, list[Evidence]] = defaultdict(list)
+    by_group: dict[str, list[Statement]] = defaultdict(list)
     for statement in reading.statements:
         if group := statement.group or only:
             by_group[group].append(statement)
@@ -66,37 +66,37 @@ def histories(reading: Reading) -> list[GroupHistory]:
     return [_history(group, by_group[group], assumed) for group in sorted(by_group, key=natural)]
 
 
-def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> GroupHistory:
+def _history(group: str, statements: list[Statement], assumed: Sequence[str]) -> GroupHistory:
     """Return the history of one group.
 
     If every line has a time, lines of all files are sorted by time; otherwise they stay in their order.
 
     Args:
         group: the group's name.
-        evidence: the statements about the group, file by file.
+        statements: the statements about the group, file by file.
         assumed: the assumptions about all groups.
     """
     assumed = [*assumed]
     # Lines can be sorted only if all have times of the same kind. A line without a time, or with only a time
     # of day, would be sorted to 1970, before its own cause.
-    times = [statement.line.at for statement in evidence]
-    if not all(statement.line.zoned for statement in evidence):
+    times = [statement.line.at for statement in statements]
+    if not all(statement.line.zoned for statement in statements):
         assumed.append("times without a zone are UTC")
     if any(at is None for at in times):
         assumed.append("lines without a time are in the order of their files")
     elif len({is_dated(at) for at in times if at is not None}) > 1:
         assumed.append("lines have a date or have none, so they are in the order of their files")
     else:
-        evidence = sorted(evidence, key=lambda statement: statement.line.at or 0.0)
+        statements = sorted(statements, key=lambda statement: statement.line.at or 0.0)
     if any(at is not None and not is_dated(at) for at in times):
         assumed.append(
             "times without a date, or without a year, are of one day or year, and go on after its end"
         )
-    broker = [statement for statement in evidence if statement.broker]
-    clients = [statement for statement in evidence if not statement.broker]
+    broker = [statement for statement in statements if statement.broker]
+    clients = [statement for statement in statements if not statement.broker]
     # A coordinator sees every rebalance of its group, a client only those that it takes part in. So clients'
     # lines are counted as rebalances only if a coordinator's show none. Otherwise they only add details.
-    rebalances = _by_broker(evidence)
+    rebalances = _by_broker(statements)
     if not rebalances:
         rebalances = list(by_clients(clients))
     elif clients:
@@ -113,33 +113,33 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
         rebalances = [_with_hint(_with_names(rebalance, names, assignors), hints) for rebalance in rebalances]
     if not broker and clients:
         assumed.append(ONLY_CLIENTS)
-    others = tuple(_others(evidence, shown=bool(rebalances)))
-    return GroupHistory(group, _protocol(evidence), tuple(rebalances), others, tuple(assumed))
+    others = tuple(_others(statements, shown=bool(rebalances)))
+    return GroupHistory(group, _protocol(statements), tuple(rebalances), others, tuple(assumed))
 
 
-def _protocol(evidence: Sequence[Evidence]) -> str | None:
+def _protocol(statements: Sequence[Statement]) -> str | None:
     """Return the last kind of group that lines name; None if they name none.
 
     Words that consumer, share and Streams groups have in common count as those of a consumer group if no line
     names the kind exactly.
     """
-    named = [statement.protocol for statement in evidence if statement.protocol]
+    named = [statement.protocol for statement in statements if statement.protocol]
     # The last one counts: a group may change its protocol in the middle of the logs.
     certain = [protocol for protocol in named if protocol != "modern"]
     if certain:
         return certain[-1]
-    if named or any(statement.kind is Kind.MEMBER_EPOCH for statement in evidence):
+    if named or any(statement.kind is Kind.MEMBER_EPOCH for statement in statements):
         return "consumer"
-    return "classic" if any(statement.kind in _CLASSIC_KINDS for statement in evidence) else None
+    return "classic" if any(statement.kind in _CLASSIC_KINDS for statement in statements) else None
 
 
 _CLASSIC_KINDS = {Kind.MEMBER_JOINED, Kind.MEMBER_SYNCED, Kind.REJOINING}
 """Statements that only clients of classic groups make."""
 
 
-def _by_broker(evidence: Sequence[Evidence]) -> list[Rebalance]:
+def _by_broker(statements: Sequence[Statement]) -> list[LoggedRebalance]:
     """Return the rebalances in the log of a coordinator, in order; the group may have changed its kind."""
-    broker = [statement for statement in evidence if statement.broker]
+    broker = [statement for statement in statements if statement.broker]
     classic = [statement for statement in broker if statement.protocol == "classic"]
     modern = [statement for statement in broker if statement.protocol != "classic"]
     # Each kind has its own rules. Afterwards the rebalances are sorted by their lines again. Times cannot be
@@ -179,14 +179,14 @@ _COMINGS = {
 """Statements of a broker that a member came or went, with their causes."""
 
 
-def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
+def _classic(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
     """Yield the rebalances in the log of a classic group's coordinator.
 
     A rebalance lasts from its PREPARING line to the line of its assignment, or to the next PREPARING line. If
     the log begins in the middle of a rebalance, only the end of that one is known.
     """
     log = _ClassicLog()
-    for statement in evidence:
+    for statement in statements:
         yield from log.read(statement)
     if log.now is not None:
         yield log.now
@@ -204,13 +204,13 @@ class _ClassicLog:
     """
 
     def __init__(self) -> None:
-        self.now: Rebalance | None = None
+        self.now: LoggedRebalance | None = None
         self.causer: str | None = None
         self.ended: int | None = None
-        self.before: list[Evidence] = []
+        self.before: list[Statement] = []
         self.reasons: dict[str, Cause] = {}
 
-    def read(self, statement: Evidence) -> Iterator[Rebalance]:
+    def read(self, statement: Statement) -> Iterator[LoggedRebalance]:
         """Read the next statement; if it ends a rebalance, yield that rebalance."""
         if statement.kind is Kind.LEFT and statement.member:
             # Only this line says why the member left. The reason of the rebalance says only that it left.
@@ -237,7 +237,7 @@ class _ClassicLog:
             yield self.now
             self.ended, self.now = self.now.generation, None
 
-    def _go_on(self, statements: Sequence[Evidence]) -> None:
+    def _go_on(self, statements: Sequence[Statement]) -> None:
         """Add statements to the rebalance that is under way, if there is one, and empty `before`."""
         for statement in statements:
             if self.now is not None:
@@ -249,7 +249,7 @@ _ENDS = {Kind.STABILIZED, Kind.ASSIGNED, Kind.EMPTIED}
 """Statements of a coordinator about the end of a rebalance, or of one of its phases."""
 
 
-def _cut_off(statement: Evidence) -> Rebalance:
+def _cut_off(statement: Statement) -> LoggedRebalance:
     """Return a rebalance of which only the end is logged.
 
     In generation 1 its cause is known: all members are new. Otherwise it is unknown.
@@ -257,10 +257,12 @@ def _cut_off(statement: Evidence) -> Rebalance:
     cause = (
         Cause.JOINED if statement.generation == 1 and statement.kind is not Kind.EMPTIED else Cause.UNKNOWN
     )
-    return Rebalance(statement.generation, cause, None, CUT_OFF, statement.line, None)
+    return LoggedRebalance(statement.generation, cause, None, CUT_OFF, statement.line, None)
 
 
-def _begin(statement: Evidence, cause: Cause, member: str | None, reasons: Mapping[str, Cause]) -> Rebalance:
+def _begin(
+    statement: Statement, cause: Cause, member: str | None, reasons: Mapping[str, Cause]
+) -> LoggedRebalance:
     """Return the rebalance that a PREPARING line begins.
 
     The line has the generation that ends; the rebalance makes the next one.
@@ -273,12 +275,14 @@ def _begin(statement: Evidence, cause: Cause, member: str | None, reasons: Mappi
     """
     cause = reasons.get(member or "", cause) if cause is Cause.LEFT else cause
     generation = (statement.generation or 0) + 1
-    return Rebalance(generation, cause, name_of(member), statement.text, statement.line, statement.line.at)
+    return LoggedRebalance(
+        generation, cause, client_name(member), statement.text, statement.line, statement.line.at
+    )
 
 
 def _add_line(
-    now: Rebalance, statement: Evidence, causer: str | None, reasons: Mapping[str, Cause]
-) -> Rebalance:
+    now: LoggedRebalance, statement: Statement, causer: str | None, reasons: Mapping[str, Cause]
+) -> LoggedRebalance:
     """Return a rebalance with one more line of its coordinator.
 
     Args:
@@ -296,7 +300,7 @@ def _add_line(
     # The event of the causing member is in `cause` already. In `also` it would be counted twice.
     if statement.kind not in _COMINGS or statement.member == causer:
         return now
-    who = statement.client or name_of(statement.member)
+    who = statement.client or client_name(statement.member)
     cause = (
         reasons[statement.member]
         if statement.kind is Kind.LEFT and statement.member
@@ -309,14 +313,14 @@ def _add_line(
     return replace(now, also=(*now.also, (cause, who)))
 
 
-def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
+def _consumer(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
     """Yield the new epochs in the log of the coordinator of a consumer, share or Streams group.
 
     The events since the epoch before are the causes of an epoch: the first one is `cause`, the others are in
     `also`. A rebalance lasts from the line of the new epoch to the line of its target assignment.
     """
     pending: list[tuple[Cause, str | None, str]] = []
-    now: Rebalance | None = None
+    now: LoggedRebalance | None = None
     hash_before: str | None = None
     causes = _COMINGS | {
         Kind.REPLACED: Cause.REPLACED,
@@ -324,10 +328,10 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         Kind.SUBSCRIPTION: Cause.SUBSCRIPTION,
         Kind.SETTINGS: Cause.SETTINGS,
     }
-    for statement in evidence:
+    for statement in statements:
         if statement.kind in causes:
             pending.append(
-                (causes[statement.kind], statement.client or name_of(statement.member), statement.text)
+                (causes[statement.kind], statement.client or client_name(statement.member), statement.text)
             )
         elif statement.kind is Kind.EPOCH and statement.generation is not None:
             # The target assignment of the epoch before was not logged: the next epoch has replaced it.
@@ -337,7 +341,7 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             if not pending and hash_before is not None and statement.text and statement.text != hash_before:
                 pending.append((Cause.TOPICS, None, "the hash of its topics' metadata has changed"))
             cause, member, reason = pending[0] if pending else (Cause.UNKNOWN, None, "")
-            now = Rebalance(
+            now = LoggedRebalance(
                 statement.generation,
                 cause,
                 member,
@@ -362,8 +366,8 @@ _OPEN: dict[Cause, frozenset[Cause]] = {
 
 
 def _with_names(
-    rebalance: Rebalance, names: Mapping[str, str], assignors: Mapping[int | None, str | None]
-) -> Rebalance:
+    rebalance: LoggedRebalance, names: Mapping[str, str], assignors: Mapping[int | None, str | None]
+) -> LoggedRebalance:
     """Return a rebalance with the names of members and of the assignor that clients' logs have.
 
     Args:
@@ -377,7 +381,9 @@ def _with_names(
     return replace(rebalance, member=member, also=also, assignor=assignor)
 
 
-def _with_hint(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
+def _with_hint(
+    rebalance: LoggedRebalance, hints: Sequence[tuple[Statement, Cause, float]]
+) -> LoggedRebalance:
     """Return a rebalance with the more exact cause that the client's own log names, if there is one.
 
     Only lines of the member that caused the rebalance count, at most `NEAR_S` away from its beginning. The
@@ -400,7 +406,7 @@ def _with_hint(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, floa
         for name, cause, at in hints[first:end]
         if cause in possible
         and abs(at - began) <= NEAR_S
-        and rebalance.member in {name.client, name_of(name.member), name.member}
+        and rebalance.member in {name.client, client_name(name.member), name.member}
     ]
     if not near:
         return rebalance
@@ -416,15 +422,17 @@ _GONE: dict[str, str] = _WORDS["gone"]
 _FINDINGS = {*_OTHERS, *_GONE} - {Kind.REPLACED, Kind.LOADED, Kind.CONVERTED}
 
 
-def _others(evidence: Sequence[Evidence], *, shown: bool) -> Iterator[Other]:
+def _others(statements: Sequence[Statement], *, shown: bool) -> Iterator[Other]:
     """Yield the events that are not rebalances; of several equal ones in a row only the first.
 
     Args:
-        evidence: the statements about one group, in order.
+        statements: the statements about one group, in order.
         shown: whether the logs show rebalances. If not, members that joined or left are yielded, too.
     """
     words = _OTHERS if shown else _OTHERS | _GONE
-    rows = [statement for statement in evidence if statement.kind in words]
-    for (kind, member), some in groupby(rows, key=lambda row: (row.kind, row.client or name_of(row.member))):
+    rows = [statement for statement in statements if statement.kind in words]
+    for (kind, member), some in groupby(
+        rows, key=lambda row: (row.kind, row.client or client_name(row.member))
+    ):
         first = next(some)
         yield Other(first.line.at, words[kind], member, first.line, kind in _FINDINGS)

@@ -13,16 +13,16 @@ from copartition.kit.json import attributes_of, dump, utc_time, whole_millisecon
 from copartition.kit.words import count, duration, list_names, visible
 from copartition.why.client_rebalances import follows
 from copartition.why.cures import DEFAULT_HEARTBEAT_S, Cure
-from copartition.why.evidence import Line, Unread
 from copartition.why.history import (
     CUT_OFF,
     ONLY_CLIENTS,
     Cause,
     GroupHistory,
+    LoggedRebalance,
     Other,
-    Rebalance,
     is_default_name,
 )
+from copartition.why.statements import Line, Unread
 from copartition.why.unpack import is_dated, moment_of
 from partitioning.kit.packages import read_toml
 
@@ -81,7 +81,7 @@ def _group(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, Any]:
     }
 
 
-def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
+def _rebalance(rebalance: LoggedRebalance) -> dict[str, Any]:
     """Return a rebalance as values for JSON, by field; lengths of time are milliseconds."""
     return {
         "generation": rebalance.generation,
@@ -212,7 +212,7 @@ def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
     return f"{head}, {'; '.join(parts)}"
 
 
-def _causes_to_blame(rebalances: Sequence[Rebalance]) -> Iterator[tuple[Cause, str | None]]:
+def _causes_to_blame(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[Cause, str | None]]:
     """Yield the cause and the member of each rebalance; for the return of a member, why it had been gone."""
     gone: dict[str | None, Cause] = {}
     for rebalance in rebalances:
@@ -313,7 +313,7 @@ def rebalances_in_time(history: GroupHistory) -> str:
     return f"{count(len(history.rebalances), noun)}{span}"
 
 
-def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
+def rebalance_row(rebalance: LoggedRebalance) -> tuple[str, ...]:
     """Return the cells of a rebalance's row, in the order of `COLUMNS`.
 
     The cell of an unknown length of time is "unknown"; other unknown cells are empty.
@@ -375,7 +375,7 @@ def notes_of(history: GroupHistory) -> list[str]:
     return [*(f"assumed: {text}" for text in history.assumed), *notes]
 
 
-def events_of(rebalance: Rebalance) -> tuple[tuple[Cause, str | None], ...]:
+def events_of(rebalance: LoggedRebalance) -> tuple[tuple[Cause, str | None], ...]:
     """Return the causes of a rebalance with their members: its own cause first, then those in `also`."""
     return ((rebalance.cause, rebalance.member), *rebalance.also)
 

@@ -235,16 +235,32 @@ class Topics:
             self.hashed.add(name)
 
     def _first_layout(self, name: str, ask: Ask) -> TopicLayout:
-        """Return a topic's layout, waiting up to `max_block_ms` for the topic to appear."""
+        """Return a topic's layout, waiting up to `max_block_ms` for the topic to appear.
+
+        Raises:
+            UnknownTopicError: the brokers do not know the topic.
+            BrokerUnreachableError: no broker answers, or none has answered in the second half of the time.
+        """
         deadline = monotonic() + self._max_block_s
+        answered = -math.inf
         # A topic that was just created is unknown to some brokers for a moment.
-        while (layout := self._fetch(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
+        while True:
+            try:
+                layout = self._fetch(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))
+                answered = monotonic()
+            except BrokerUnreachableError:
+                # The last questions leave a busy broker little time. If one before them was answered, the
+                # topic is missing, and not the broker.
+                if deadline - answered > self._max_block_s / 2:
+                    raise
+                layout = None
+            if layout is not None:
+                return layout
             if monotonic() + _ASK_AGAIN_S > deadline:
                 raise UnknownTopicError(
                     f"the cluster has had no topic {name!r} for {self._max_block_s:g} s: create it first"
                 )
             sleep(_ASK_AGAIN_S)
-        return layout
 
     def _fetch(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
         """Return a topic's layout; None if it is not there yet.

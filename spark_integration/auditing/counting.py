@@ -56,7 +56,7 @@ COUNTED = "topic string, task bigint, tally binary, forms binary"
 Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
-class TopicCounts(NamedTuple):
+class AuditCounts(NamedTuple):
     """Holds the counts of one topic: by the writers that explain its records, and by its keys' forms."""
 
     tally: Tally
@@ -67,7 +67,7 @@ class TopicCounts(NamedTuple):
         return {"tally": self.tally.dump(), "forms": self.forms.dump()}
 
     @classmethod
-    def merge(cls, rows: Iterable[Any]) -> TopicCounts:
+    def merge(cls, rows: Iterable[Any]) -> AuditCounts:
         """Return the sum of a topic's dumped counts; `rows` have the columns of `COUNTED`, one at least."""
         parts = (cls(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms))) for row in rows)
         whole = next(parts)
@@ -82,7 +82,7 @@ def count_topics(
     counts: Sequence[int] | None,
     profiles: Sequence[str] | None,
     size_of: Callable[[str], int | None],
-) -> dict[str, TopicCounts]:
+) -> dict[str, AuditCounts]:
     """Count the records of each topic by the writers that explain them.
 
     Args:
@@ -140,7 +140,7 @@ def _first_records(records: DataFrame) -> DataFrame:
     )
 
 
-def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[str, TopicCounts]:
+def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[str, AuditCounts]:
     """Count all records once, and return the counts of each topic.
 
     Args:
@@ -160,7 +160,7 @@ def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[
     rows_of: dict[str, list[Any]] = defaultdict(list)
     for row in parts.collect():
         rows_of[row.topic].append(row)
-    return {topic: TopicCounts.merge(rows) for topic, rows in rows_of.items()}
+    return {topic: AuditCounts.merge(rows) for topic, rows in rows_of.items()}
 
 
 def _records_of(rows: Sequence[Any]) -> Records:
@@ -204,7 +204,7 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
     """
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        counted: dict[str, TopicCounts] = {}
+        counted: dict[str, AuditCounts] = {}
         task = 0
         for batch in batches:
             topics = batch["topic"].dictionary_encode()
@@ -222,7 +222,7 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
                 if topic not in counted:
                     new = topic not in started
                     tally = Tally(int(records.partition.max()) + 1) if new else Tally.load(started[topic])
-                    counted[topic] = TopicCounts(tally, FormCounts())
+                    counted[topic] = AuditCounts(tally, FormCounts())
                 counted[topic].tally.add(records)
                 counted[topic].forms.add(records.keys)
         for topic, count in counted.items():
@@ -234,6 +234,6 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
 
 def _merge(parts: pd.DataFrame) -> pd.DataFrame:
     """Return one row with the sum of all rows; called by Spark for the counts that one worker merges."""
-    whole = TopicCounts.merge(parts.itertuples())
+    whole = AuditCounts.merge(parts.itertuples())
     whole.tally.shrink()
     return parts.iloc[:1].assign(**whole.dump())

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from partitioning.clients.contact import Place, list_offsets, quiet_client
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
-from spark_integration.sinks.cluster import first_answer, partitions_of
+from spark_integration.sinks.cluster import first_answer, partition_numbers
 
 ANSWER_WITHIN_S = 30.0
 
@@ -23,7 +23,7 @@ Partitions with fewer share a task with their neighbours.
 """
 
 
-class Range(NamedTuple):
+class OffsetRange(NamedTuple):
     """Names offsets of one partition that a task reads: from `start` up to, but not including, `end`."""
 
     topic: str
@@ -32,7 +32,7 @@ class Range(NamedTuple):
     end: int
 
 
-class Cluster:
+class ClusterReader:
     """Asks the cluster for partitions and offsets; a context manager that closes its connections.
 
     It creates no topic and joins no group.
@@ -83,7 +83,7 @@ class Cluster:
             metadata = first_answer(
                 self._consumer, self._config, self._errors, timeout_s=ANSWER_WITHIN_S, topic=topic
             )
-            partitions = partitions_of(topic, metadata.topics[topic], self._config)
+            partitions = partition_numbers(topic, metadata.topics[topic], self._config)
             places += [(topic, partition) for partition in partitions]
         if assigned is None:
             return places
@@ -151,7 +151,7 @@ class Cluster:
         return offsets
 
 
-def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
+def cut_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
     """Return the ranges that are not empty, and cut them if there are fewer than `min_partitions`.
 
     Longer ranges are cut into more parts. The result may have slightly fewer ranges than asked for, because
@@ -178,7 +178,7 @@ def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
     return cut
 
 
-def together(ranges: Iterable[Range], most: int = FEW) -> list[list[Range]]:
+def together(ranges: Iterable[OffsetRange], most: int = FEW) -> list[list[OffsetRange]]:
     """Return the ranges of each task: neighbours with few records share a task, in order.
 
     A task costs Spark 50 to 80 ms, however few records it has.
@@ -187,7 +187,7 @@ def together(ranges: Iterable[Range], most: int = FEW) -> list[list[Range]]:
         ranges: ranges that are not empty.
         most: how many records the ranges that share a task may have together; a longer range has its own.
     """
-    tasks: list[list[Range]] = []
+    tasks: list[list[OffsetRange]] = []
     room = 0
     for offsets in ranges:
         size = offsets.end - offsets.start

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from partitioning.clients.contact import Place
 from partitioning.errors import InvalidConfigError
 from partitioning.kit.limits import MAX_PARTITION, parse_number
-from spark_integration.sinks.options import client_settings, read_number, read_own, read_truth
+from spark_integration.sinks.options import read_number, read_own, read_truth, sink_settings
 
 OWN_OPTIONS = (
     "bootstrap.servers",
@@ -86,7 +86,7 @@ def read_options(
     """
     own = read_own(options, OWN_OPTIONS, "source")
     topics, assigned = _topics(own)
-    config = client_settings(options, environment)
+    config = sink_settings(options, environment)
     # Refused and not silently overwritten: a user who sets one of these expects an effect that cannot be had.
     for name in FIXED.keys() & config.keys():
         raise InvalidConfigError(

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from partitioning.clients.contact import Place
-from spark_integration.reading.cluster import Cluster, Range
+from spark_integration.reading.cluster import ClusterReader, OffsetRange
 
 _MOST = 2**63
 _EQUAL = ("EqualTo", "EqualNullSafe")
 
 
 @dataclass(frozen=True)
-class Bounds:
+class QueryBounds:
     """Holds which records a query's filters can let through; the bounds are the same for each partition.
 
     Attributes:
@@ -33,7 +33,9 @@ class Bounds:
     end: int = _MOST
     since_ms: int | None = None
 
-    def ranges(self, cluster: Cluster, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> list[Range]:
+    def ranges(
+        self, cluster: ClusterReader, starts: Mapping[Place, int], ends: Mapping[Place, int]
+    ) -> list[OffsetRange]:
         """Return which range to read of each partition, sorted by topic and partition; it may be empty.
 
         Args:
@@ -50,7 +52,7 @@ class Bounds:
         # another one leaves nothing out.
         since = {} if self.since_ms is None else cluster.since(places, self.since_ms)
         return [
-            Range(
+            OffsetRange(
                 *place,
                 max(starts[place], self.first, since.get(place, 0)),
                 0 if since.get(place) == -1 else min(ends[place], self.end),
@@ -59,7 +61,7 @@ class Bounds:
         ]
 
 
-def wanted_by(filters: Iterable[Any]) -> Bounds:
+def wanted_by(filters: Iterable[Any]) -> QueryBounds:
     """Return the bounds that all of these filters together allow; an unknown filter narrows nothing.
 
     Args:
@@ -80,7 +82,7 @@ def wanted_by(filters: Iterable[Any]) -> Bounds:
             # One millisecond earlier, because the float may have been rounded up.
             time_ms = int(value.timestamp() * 1000) - 1
             since_ms = max(time_ms, 0 if since_ms is None else since_ms)
-    return Bounds(partitions, first, end, since_ms)
+    return QueryBounds(partitions, first, end, since_ms)
 
 
 def _bounds(kind: str, value: int) -> tuple[int, int]:

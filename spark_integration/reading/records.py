@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError
 from partitioning.clients.contact import machine_faults
 from partitioning.clients.delivery import describe_errors
 from spark_integration.errors import DataLossError, ReadError
-from spark_integration.reading.cluster import Range
+from spark_integration.reading.cluster import OffsetRange
 from spark_integration.sinks.records import ARROW_TYPES as RECORD_TYPES
 
 BATCH_ROWS = 10_000
@@ -52,7 +52,7 @@ _VALUES: Mapping[str, Callable[[Sequence[Any]], list[Any]]] = {
 
 
 def read_ranges(
-    wanted: Sequence[Range], config: Mapping[str, str], schema: pa.Schema, *, fail_on_data_loss: bool
+    wanted: Sequence[OffsetRange], config: Mapping[str, str], schema: pa.Schema, *, fail_on_data_loss: bool
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a task's ranges, one range after the other, in batches of some megabytes.
 
@@ -85,7 +85,7 @@ def read_ranges(
 
 
 def _readers(
-    wanted: Sequence[Range], config: Mapping[str, str], *, fail_on_data_loss: bool
+    wanted: Sequence[OffsetRange], config: Mapping[str, str], *, fail_on_data_loss: bool
 ) -> Generator[_RangeReader]:
     """Yield a reader of each range, and close it when the next one is asked for.
 
@@ -129,7 +129,7 @@ class _RangeReader:
         _errors: the errors that the client has reported, for the message if no record comes.
     """
 
-    def __init__(self, wanted: Range, config: Mapping[str, str], *, fail_on_data_loss: bool) -> None:
+    def __init__(self, wanted: OffsetRange, config: Mapping[str, str], *, fail_on_data_loss: bool) -> None:
         self._range = wanted
         self._fails = fail_on_data_loss
         self._position = wanted.start

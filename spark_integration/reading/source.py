@@ -22,7 +22,7 @@ from partitioning.clients.contact import Place
 from partitioning.errors import InvalidConfigError
 from spark_integration.columns import SOURCE
 from spark_integration.errors import ColumnError, DataLossError
-from spark_integration.reading.cluster import Cluster, Range, spread, together
+from spark_integration.reading.cluster import ClusterReader, OffsetRange, cut_ranges, together
 from spark_integration.reading.options import (
     BATCH_ONLY,
     EARLIEST,
@@ -31,7 +31,7 @@ from spark_integration.reading.options import (
     ReadOptions,
     read_options,
 )
-from spark_integration.reading.pushdown import Bounds, wanted_by
+from spark_integration.reading.pushdown import QueryBounds, wanted_by
 from spark_integration.reading.records import ARROW_TYPES, read_ranges
 from spark_integration.shipping import send_by_value
 from spark_integration.sinks.source import KafkaSink
@@ -131,26 +131,26 @@ class _Reader:
         if partition is None or partition.value is None:
             return iter(())
         return read_ranges(
-            [Range(*offsets) for offsets in partition.value],
+            [OffsetRange(*offsets) for offsets in partition.value],
             self._options.config,
             self._schema,
             fail_on_data_loss=self._options.fail_on_data_loss,
         )
 
-    def _places(self, cluster: Cluster) -> list[Place]:
+    def _places(self, cluster: ClusterReader) -> list[Place]:
         return cluster.places(self._options.topics, self._options.assigned)
 
-    def _split(self, ranges: Iterable[Range]) -> list[datasource.InputPartition]:
+    def _split(self, ranges: Iterable[OffsetRange]) -> list[datasource.InputPartition]:
         """Return what each task reads.
 
         If `minPartitions` is given, that is a range or a part of one. Otherwise it is a range, or several
         neighbours with few records.
         """
         wanted = self._options.min_partitions
-        parts = spread(ranges, wanted)
+        parts = cut_ranges(ranges, wanted)
         tasks = together(parts) if wanted is None else [[offsets] for offsets in parts]
-        # Plain tuples and no `Range`: these may be pickled in another process than the reader, in which
-        # `Range` would be another class.
+        # Plain tuples and no `OffsetRange`: these may be pickled in another process than the reader, in which
+        # `OffsetRange` would be another class.
         return [datasource.InputPartition(tuple(map(tuple, task))) for task in tasks]
 
     def _report_data_loss(self, what: str) -> None:
@@ -196,7 +196,7 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: pa.Schema) -> None:
         super().__init__(options, schema)
-        self.wanted = Bounds()
+        self.wanted = QueryBounds()
         self.pushFilters = _Pushdown(self)  # type: ignore[method-assign]
 
     def partitions(self) -> list[datasource.InputPartition]:
@@ -207,7 +207,7 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
             UnknownTopicError: the cluster has no such topic or partition.
             BrokerUnreachableError: the brokers do not answer in time.
         """
-        with Cluster(self._options.config) as cluster:
+        with ClusterReader(self._options.config) as cluster:
             places = self._places(cluster)
             if self._options.starting == LATEST:
                 raise InvalidConfigError(
@@ -228,7 +228,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     """
 
     _goal: Offsets | None = None
-    _kept: Cluster | None = None
+    _kept: ClusterReader | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled for the tasks: all but the clients, as tasks ask the cluster nothing."""
@@ -241,10 +241,10 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
             kept.close()
 
     @contextmanager
-    def _cluster(self) -> Iterator[Cluster]:
+    def _cluster(self) -> Iterator[ClusterReader]:
         """Yield the kept clients; close them after an error, so that the next question gets new ones."""
         if self._kept is None:
-            self._kept = Cluster(self._options.config)
+            self._kept = ClusterReader(self._options.config)
         try:
             yield self._kept
         except BaseException:
@@ -302,7 +302,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
                     f"topic {place[0]!r}, partition {place[1]}, was read up to offset {starts[place]:,} and "
                     f"now ends at {offset:,}"
                 )
-        return self._split(Range(*place, starts[place], end) for place, end in sorted(ends.items()))
+        return self._split(OffsetRange(*place, starts[place], end) for place, end in sorted(ends.items()))
 
     def _latest(self) -> Offsets:
         """Return the position at the end of each partition as it is now."""
@@ -351,7 +351,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
 
 
 def _exact_offsets(
-    cluster: Cluster, places: list[Place], offsets: int | Mapping[Place, int], option: str
+    cluster: ClusterReader, places: list[Place], offsets: int | Mapping[Place, int], option: str
 ) -> dict[Place, int]:
     """Return the exact offset of each partition that an option means.
 

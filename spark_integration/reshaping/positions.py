@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from partitioning.errors import ReshapeError
 from spark_integration.reshaping.topics import (
-    Bounds,
+    OffsetBounds,
     by_partition,
     origin,
     read_topic,
@@ -103,7 +103,7 @@ def map_positions(
     if not known:
         return []
     least = {partition: min(offsets[partition] for offsets in known.values()) for partition in old.ends}
-    unread = Bounds(least, old.ends)
+    unread = OffsetBounds(least, old.ends)
     # Records before a partition's first offset were deleted by retention and cannot be counted here. But
     # their copies may exist and be unread.
     countable = not compacted and all(least[partition] >= start for partition, start in old.starts.items())
@@ -118,7 +118,7 @@ def map_positions(
             starts = {
                 partition: max(end - window, new.starts[partition]) for partition, end in new.ends.items()
             }
-        rows = _records(spark, config, target, Bounds(starts, new.ends)).persist()
+        rows = _records(spark, config, target, OffsetBounds(starts, new.ends)).persist()
         try:
             found = _look(rows, known, unread)
             if starts == new.starts or _holds_all(found, originals, starts, new):
@@ -128,7 +128,7 @@ def map_positions(
         window *= 4
 
 
-def _known_commits(group: str, commits: Mapping[int, int], source: str, old: Bounds) -> dict[int, int]:
+def _known_commits(group: str, commits: Mapping[int, int], source: str, old: OffsetBounds) -> dict[int, int]:
     """Return a group's commit for each old partition; the end for an empty partition without a commit.
 
     Args:
@@ -163,7 +163,7 @@ def _known_commits(group: str, commits: Mapping[int, int], source: str, old: Bou
     return {partition: commits.get(partition, end) for partition, end in old.ends.items()}
 
 
-def _records(spark: SparkSession, config: Mapping[str, str], target: str, bounds: Bounds) -> DataFrame:
+def _records(spark: SparkSession, config: Mapping[str, str], target: str, bounds: OffsetBounds) -> DataFrame:
     """Return each record's place in the new topic (`partition`, `offset`) and in the old topic (`origin`).
 
     `origin` is a struct of `partition` and `offset`; null if the copy did not write the record.
@@ -190,7 +190,7 @@ def _is_read(commits: Mapping[int, int]) -> Column:
     return sf.coalesce(sf.col("origin.offset") < limit, sf.lit(False))
 
 
-def _look(rows: DataFrame, commits: Mapping[str, Mapping[int, int]], unread: Bounds) -> dict[int, Row]:
+def _look(rows: DataFrame, commits: Mapping[str, Mapping[int, int]], unread: OffsetBounds) -> dict[int, Row]:
     """Return what the rows say of each new partition that has some; one job of Spark for all groups.
 
     A row has `copies` and `places`, number and XOR of hashes of the copies of unread records as in
@@ -217,7 +217,7 @@ def _look(rows: DataFrame, commits: Mapping[str, Mapping[int, int]], unread: Bou
 
 
 def _holds_all(
-    found: Mapping[int, Row], originals: tuple[int, int] | None, starts: Mapping[int, int], new: Bounds
+    found: Mapping[int, Row], originals: tuple[int, int] | None, starts: Mapping[int, int], new: OffsetBounds
 ) -> bool:
     """Return whether what was read of the new topic has every record that a group has not read.
 
@@ -242,7 +242,7 @@ def _positions(
     rows: DataFrame,
     found: Mapping[int, Row],
     commits: Mapping[str, Mapping[int, int]],
-    new: Bounds,
+    new: OffsetBounds,
 ) -> list[MappedPosition]:
     """Return each group's position in each new partition, sorted by group and partition.
 

@@ -18,7 +18,7 @@ from copartition.kit.evidence import Evidence
 from partitioning.errors import ReshapeError
 from spark_integration.columns import kafka_partition
 from spark_integration.reshaping.topics import (
-    Bounds,
+    OffsetBounds,
     by_partition,
     origin,
     read_topic,
@@ -131,7 +131,7 @@ def prove(
             )
         # Records that were written after the copy have no copies yet, and would count as lost. So records are
         # compared up to the ends of the copy, not up to the ends that the topic has now.
-        old = Bounds(old.starts, ends)
+        old = OffsetBounds(old.starts, ends)
     both = _originals(read_topic(spark, config, source, old), key).unionByName(
         _copies(read_topic(spark, config, target, new), old)
     )
@@ -169,7 +169,7 @@ def _originals(records: DataFrame, key: Column | None) -> DataFrame:
     )
 
 
-def _copies(records: DataFrame, old: Bounds) -> DataFrame:
+def _copies(records: DataFrame, old: OffsetBounds) -> DataFrame:
     """Return the new topic's records in the columns of `_originals`, without copies of records outside `old`.
 
     `old_partition` is null if another writer wrote the record.
@@ -307,7 +307,13 @@ def _sentence(row: Row) -> str:
 
 
 def _evidence(
-    source: str, target: str, old: Bounds, new: Bounds, total: Mapping[str, int], *, compacted: bool
+    source: str,
+    target: str,
+    old: OffsetBounds,
+    new: OffsetBounds,
+    total: Mapping[str, int],
+    *,
+    compacted: bool,
 ) -> Evidence:
     """Return the evidence of a proof: what was read, and what is assumed.
 

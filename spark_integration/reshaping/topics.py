@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from copartition.reshape.switch import HEADER
 from partitioning.clients.contact import quiet_client
 from partitioning.errors import AccessError, ReshapeError
-from spark_integration.reading.cluster import ANSWER_WITHIN_S, Cluster
+from spark_integration.reading.cluster import ANSWER_WITHIN_S, ClusterReader
 from spark_integration.reading.options import EARLIEST, read_options
 from spark_integration.session import register
 from spark_integration.sinks.options import librdkafka_names
@@ -35,7 +35,7 @@ _NONE = -1
 _COMPACTS, _STAMPS = "cleanup.policy", "message.timestamp.type"
 
 
-class Bounds(NamedTuple):
+class OffsetBounds(NamedTuple):
     """Names offsets of each partition of a topic: from `starts` up to, but not including, `ends`.
 
     Both map a partition to an offset, for the same partitions.
@@ -67,7 +67,7 @@ def reader_options(config: Mapping[str, str], topic: str) -> dict[str, str]:
     return {**settings, **committed, "subscribe": topic, "includeHeaders": "true"}
 
 
-def read_topic(spark: SparkSession, config: Mapping[str, str], topic: str, bounds: Bounds) -> DataFrame:
+def read_topic(spark: SparkSession, config: Mapping[str, str], topic: str, bounds: OffsetBounds) -> DataFrame:
     """Return the committed records of a topic within bounds, as Spark's Kafka source names their columns.
 
     Args:
@@ -83,7 +83,7 @@ def read_topic(spark: SparkSession, config: Mapping[str, str], topic: str, bound
     return spark.read.format("copartition").options(**reader_options(config, topic), **offsets).load()
 
 
-def topic_bounds(config: Mapping[str, str], topic: str) -> Bounds:
+def topic_bounds(config: Mapping[str, str], topic: str) -> OffsetBounds:
     """Return where each partition of a topic begins and where its committed records end now.
 
     Raises:
@@ -92,17 +92,17 @@ def topic_bounds(config: Mapping[str, str], topic: str) -> Bounds:
         BrokerUnreachableError: no broker answers in time.
     """
     options = read_options(reader_options(config, topic), os.environ, EARLIEST)
-    with Cluster(options.config) as cluster:
+    with ClusterReader(options.config) as cluster:
         places = cluster.places([topic])
         starts, ends = cluster.earliest(places), cluster.latest(places)
-    return Bounds(*({place[1]: side[place] for place in places} for side in (starts, ends)))
+    return OffsetBounds(*({place[1]: side[place] for place in places} for side in (starts, ends)))
 
 
 class TopicPair(NamedTuple):
     """Holds the bounds of the old and of the new topic, and whether at least one of them is compacted."""
 
-    old: Bounds
-    new: Bounds
+    old: OffsetBounds
+    new: OffsetBounds
     compacted: bool
 
 

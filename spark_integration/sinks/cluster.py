@@ -38,7 +38,7 @@ _NO_ID = str(confluent_kafka.Uuid(0, 0))
 """The topic id in the answer of a broker that knows no topic ids."""
 
 
-class Topics(NamedTuple):
+class WritableTopics(NamedTuple):
     """Holds the topics that may be written, as the cluster describes them when a write begins.
 
     Attributes:
@@ -56,7 +56,7 @@ def first_wait_s(config: Mapping[str, str]) -> float:
     return min(patience_s(config), _LONGEST_S)
 
 
-def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S) -> Topics:
+def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S) -> WritableTopics:
     """Return all topics that this client may see.
 
     Args:
@@ -69,7 +69,7 @@ def existing_topics(config: Mapping[str, str], within_s: float = ANSWER_WITHIN_S
     """
     admin, topics = _ask(config, within_s, None)
     counts = {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
-    return Topics(counts, _ids(admin, counts))
+    return WritableTopics(counts, _ids(admin, counts))
 
 
 def partition_count(topic: str, config: Mapping[str, str]) -> int:
@@ -88,10 +88,10 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
         InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
         BrokerUnreachableError: no broker answers within 10 seconds, or it refuses us.
     """
-    return len(partitions_of(topic, _ask(config, ANSWER_WITHIN_S, topic)[1][topic], config))
+    return len(partition_numbers(topic, _ask(config, ANSWER_WITHIN_S, topic)[1][topic], config))
 
 
-def partitions_of(topic: str, metadata: Any, config: Mapping[str, str]) -> list[int]:
+def partition_numbers(topic: str, metadata: Any, config: Mapping[str, str]) -> list[int]:
     """Return the partition numbers in a topic's metadata, ascending.
 
     UnknownTopicError if the metadata has none: the topic does not exist, or this user may not see it.
@@ -197,7 +197,7 @@ def _address(config: Mapping[str, str]) -> str:
     return next((config[name] for name in _ADDRESSES if config.get(name)), "")
 
 
-def checked_topics(options: SinkOptions, computed_for: int | None, within_s: float) -> Topics:
+def writable_topics(options: SinkOptions, computed_for: int | None, within_s: float) -> WritableTopics:
     """Return the topics that may be written: the topic of the options, or all if the rows name theirs.
 
     Args:
@@ -213,15 +213,15 @@ def checked_topics(options: SinkOptions, computed_for: int | None, within_s: flo
     if options.topic is None:
         return existing_topics(options.config, within_s)
     admin, topics = _ask(options.config, within_s, options.topic)
-    actual = len(partitions_of(options.topic, topics[options.topic], options.config))
+    actual = len(partition_numbers(options.topic, topics[options.topic], options.config))
     # Both counts are compared with the cluster's. The option alone could hide that the column was computed
     # for another count.
     for count in (options.partitions, computed_for):
-        check_count(options.topic, actual, count)
-    return Topics({options.topic: actual}, _ids(admin, [options.topic]))
+        check_partition_count(options.topic, actual, count)
+    return WritableTopics({options.topic: actual}, _ids(admin, [options.topic]))
 
 
-def check_count(topic: str, actual: int, computed_for: int | None) -> None:
+def check_partition_count(topic: str, actual: int, computed_for: int | None) -> None:
     """Raise PartitionCountError if partitions were computed for another count than the topic has.
 
     Args:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from spark_integration.columns import PARTITIONS
 from spark_integration.errors import ColumnError
 from spark_integration.routing import RowRule, checked_partition
-from spark_integration.sinks.cluster import check_count, partition_count
+from spark_integration.sinks.cluster import check_partition_count, partition_count
 from spark_integration.sinks.placement import key_rule
 from spark_integration.sinks.records import check_columns
 
@@ -68,7 +68,7 @@ def checked_for_topic(
     actual = partition_count(topic, config)
     if "partition" not in columns:
         return df
-    check_count(topic, actual, notes.get(PARTITIONS))
+    check_partition_count(topic, actual, notes.get(PARTITIONS))
     compared = None if rule is None else RowRule(sf.col("key"), rule)
     # A null is allowed: it leaves the choice of the partition to the producer.
     return df.withColumn("partition", checked_partition("partition", actual, compared, nulls=True))

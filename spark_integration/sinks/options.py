@@ -82,7 +82,7 @@ class SinkOptions:
     once: OnceOptions | None = None
 
 
-def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> SinkOptions:
+def read_sink_options(options: Mapping[str, str], environment: Mapping[str, str]) -> SinkOptions:
     """Read a write's options; those with the prefix `kafka.` are settings of librdkafka.
 
     Args:
@@ -94,7 +94,7 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
             are given.
     """
     own = read_own(options, OWN_OPTIONS, "sink")
-    config = client_settings(options, environment)
+    config = sink_settings(options, environment)
     if "transactional.id" in config:
         raise InvalidConfigError(
             "leave out 'kafka.transactional.id': for transactions give 'txnAppId' and 'txnVersion', and the "
@@ -186,7 +186,7 @@ def read_truth(own: Mapping[str, str], name: str, *, default: bool = False) -> b
     return text == "true"
 
 
-def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+def sink_settings(options: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of librdkafka that the environment and the options give; an option wins.
 
     Settings of security may have the Java client's names.

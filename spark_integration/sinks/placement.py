@@ -142,10 +142,10 @@ def key_rule(
             f"column 'partition' was computed from {_hash_input(notes)} with profile '{name}', and no key is "
             f"written: name that column 'key', or write keyless records with partition='{AS_IT_IS}'"
         )
-    return rule_of(name, notes)
+    return profile_rule(name, notes)
 
 
-def rule_of(profile_name: str | None, notes: Mapping[str, Any]) -> KeyRule:
+def profile_rule(profile_name: str | None, notes: Mapping[str, Any]) -> KeyRule:
     """Return the rule of a profile for a partition column with this metadata.
 
     This is a function and no class method of the rule. A method would be pickled with the rule for each task,

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from spark_integration.errors import ColumnError, RecordError, key_type_error
-from spark_integration.sinks.cluster import check_count
+from spark_integration.sinks.cluster import check_partition_count
 from spark_integration.sinks.placement import KeyRule
 
 TYPES = {
@@ -115,7 +115,7 @@ def records(
         partition[named] = columns["partition"].drop_null().to_numpy()
         limits = np.array([counts[name] for name in names], np.int32)[which]
         for number in np.flatnonzero(np.bincount(which[named])).tolist():
-            check_count(names[number], counts[names[number]], computed_for)
+            check_partition_count(names[number], counts[names[number]], computed_for)
         # A null means that the producer chooses. A -1 in the column is refused as a mistake.
         outside = named & ((partition < 0) | (partition >= limits))
         if outside.any():

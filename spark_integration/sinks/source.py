@@ -19,15 +19,15 @@ from spark_integration.columns import LANES, PARTITIONS, TASKS
 from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.shipping import PLACEMENT, send_by_value
 from spark_integration.sinks.cluster import (
-    Topics,
+    WritableTopics,
     check_same_topics,
-    checked_topics,
     first_wait_s,
+    writable_topics,
 )
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
 from spark_integration.sinks.exactly_once.writers import OnceBatchWriter, OnceStreamWriter, StreamWriter
-from spark_integration.sinks.options import SinkOptions, read_options
+from spark_integration.sinks.options import SinkOptions, read_sink_options
 from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import as_batches, check_columns
 
@@ -48,7 +48,7 @@ class KafkaSink(datasource.DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
         """Return the writer of a batch; called by Spark on the driver, before any task starts.
 
-        Errors as in `_destination`, `checked_topics` and `prepare`.
+        Errors as in `_destination`, `writable_topics` and `prepare`.
         """
         if overwrite:
             raise InvalidConfigError("a topic can only be appended to: use mode('append')")
@@ -85,11 +85,11 @@ class _Destination:
     noted: int | None
     tasks: int | None
     rule: KeyRule | None
-    topics: Topics = field(default=Topics({}, {}))
+    topics: WritableTopics = field(default=WritableTopics({}, {}))
 
     def with_topics(self, within_s: float) -> _Destination:
-        """Return this destination with the topics that the cluster has; errors as in `checked_topics`."""
-        return replace(self, topics=checked_topics(self.sink, self.noted, within_s))
+        """Return this destination with the topics that the cluster has; errors as in `writable_topics`."""
+        return replace(self, topics=writable_topics(self.sink, self.noted, within_s))
 
     def target(self, *, stream: bool) -> Target:
         """Return the target of an exactly-once write; errors as in `target_of`."""
@@ -167,7 +167,7 @@ def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination
         RoutingError: the rows of an exactly-once write are routed in lanes.
         UnknownStrategyError: there is no such profile.
     """
-    sink = read_options(options, os.environ)
+    sink = read_sink_options(options, os.environ)
     columns = {column.name: column for column in schema.fields}
     check_columns(
         {name: column.dataType.simpleString() for name, column in columns.items()}, topic=sink.topic

@@ -16,8 +16,8 @@ from copartition.check.planned import GrowthPlan
 from copartition.check.verdict import JoinVerdict, KeyProof, Placement
 from copartition.kit.number_checks import NumberCheck
 from copartition.reshape.observed import ReadingGroup
-from copartition.reshape.plan import Reason
-from copartition.reshape.ways import Copy, Step, Way
+from copartition.reshape.plan import ReshapeReason
+from copartition.reshape.ways import Copy, ReshapeStep, ReshapeWay
 
 FOLDER = Path(copartition.__file__).parent
 READ_FROM = {
@@ -35,9 +35,9 @@ READ_FROM = {
     "kit.json.CheckResult": NumberCheck,
     "reshape.report.CopyData": Copy,
     "reshape.report.GroupData": ReadingGroup,
-    "reshape.report.ReasonData": Reason,
-    "reshape.report.StepData": Step,
-    "reshape.report.WayData": Way,
+    "reshape.report.ReasonData": ReshapeReason,
+    "reshape.report.StepData": ReshapeStep,
+    "reshape.report.WayData": ReshapeWay,
     "reshape.report.WriterData": Writer,
 }
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from copartition.simulation import Consumer, Costs, Load, Scenario
-from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.clients import BEHAVIOURS
 from copartition.simulation.inputs.durations import TIME, UNITS, milliseconds_of
 from copartition.simulation.inputs.events import EVENTS
 from copartition.simulation.inputs.file import scenario_schema
@@ -72,7 +72,7 @@ def test_a_fault_is_told_as_it_is_shown():
     assert re.search(r"``(.*?) ``", TEXT)[1] == str(caught.value)
 
 
-@pytest.mark.parametrize("name", [*FIGURES, *PROFILES, *UNITS])
+@pytest.mark.parametrize("name", [*FIGURES, *BEHAVIOURS, *UNITS])
 def test_every_figure_client_and_unit_is_told(name):
     assert re.search(rf"`(?:[\d.]+ )?{name}`", TEXT)
 

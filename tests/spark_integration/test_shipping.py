@@ -18,8 +18,8 @@ from spark_integration.auditing import counting
 from spark_integration.hash_columns import arrow_hash
 from spark_integration.shipping import _pack
 from spark_integration.simulation import faults_of, simulate_grid
-from spark_integration.sinks.cluster import Topics
-from spark_integration.sinks.placement import rule_of
+from spark_integration.sinks.cluster import WritableTopics
+from spark_integration.sinks.placement import profile_rule
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
 
@@ -81,7 +81,7 @@ def test_the_source_can_be_loaded_without_this_project() -> None:
 
 
 def test_a_rule_takes_its_own_hash_along_and_no_other() -> None:
-    shipped = {name: cloudpickle.dumps(rule_of(name, {})) for name in ("java", "librdkafka")}
+    shipped = {name: cloudpickle.dumps(profile_rule(name, {})) for name in ("java", "librdkafka")}
     assert {name for name, sent in shipped.items() if b"hashing/crc32.py" in sent} == {"librdkafka"}
     assert max(map(len, shipped.values())) < 1 << 17  # the tables of crc32 alone are half a megabyte
 
@@ -146,7 +146,7 @@ def test_the_sink_writes_without_this_project_and_its_tasks_share_a_producer(
     mock_cluster.create_topic("shipped", 2)
     config = {"bootstrap.servers": mock_cluster.bootstrap_servers}
     asked = SinkOptions(config, "shipped", None)
-    writer = source._BatchWriter(source._Destination(asked, None, None, Topics({"shipped": 2}, {})))
+    writer = source._BatchWriter(source._Destination(asked, None, None, WritableTopics({"shipped": 2}, {})))
     code = """
 from pathlib import Path
 for task in (pickle.loads(shipped), pickle.loads(shipped)):

@@ -8,7 +8,7 @@ from assignors import Topic, register_assignor
 from assignors.strategies import RangeAssignor
 from copartition import simulate
 from copartition.simulation import Consumer, Join, Leave, Load, RollingRestart, Scenario, grid
-from copartition.simulation.grid import cells, scenario_of
+from copartition.simulation.grid import cell_scenario, cells
 from partitioning.errors import MissingDependencyError, ScenarioError, UnknownStrategyError
 from spark_integration import simulate_grid, simulate_rebalances, simulation
 
@@ -77,10 +77,10 @@ def test_the_driver_builds_no_cell(spark: SparkSession, monkeypatch: pytest.Monk
 
     def build(scenario: Scenario, cell: dict[str, object]) -> Scenario:
         assert os.getpid() != driver
-        return scenario_of(scenario, cell)
+        return cell_scenario(scenario, cell)
 
     for module in (simulation, grid):
-        monkeypatch.setattr(module, "scenario_of", build)
+        monkeypatch.setattr(module, "cell_scenario", build)
     assert simulate_grid(spark, DEPLOY, {"members": [4, 6]}, 1).count() == 2
 
 
@@ -103,27 +103,27 @@ def test_members_are_the_first_of_the_scenario_and_more_of_the_kind_of_its_last(
     cell: dict[str, int], expected: list[str]
 ) -> None:
     scenario = replace(DEPLOY, events=(Join(5_000, Consumer("worker-4", static=True)),))
-    consumers = scenario_of(scenario, cell).consumers
+    consumers = cell_scenario(scenario, cell).consumers
     assert [consumer.name for consumer in consumers] == expected
     assert not any(consumer.static for consumer in consumers)
 
 
 def test_static_is_meant_for_those_that_join_later_too() -> None:
     scenario = replace(DEPLOY, events=(Join(5_000, Consumer("worker-4")),))
-    (join,) = scenario_of(scenario, {"static": True}).events
+    (join,) = cell_scenario(scenario, {"static": True}).events
     assert isinstance(join, Join)
     assert join.consumer == Consumer("worker-4", static=True)
 
 
 def test_settings_of_a_cell_are_judged_together() -> None:
     cell = {"heartbeat.interval.ms": 50_000, "session.timeout.ms": 90_000}
-    settings = scenario_of(DEPLOY, cell).settings
+    settings = cell_scenario(DEPLOY, cell).settings
     assert (settings.heartbeat_interval_ms, settings.session_timeout_ms) == (50_000, 90_000)
 
 
 def test_a_load_of_a_cell_keeps_what_is_not_varied() -> None:
     scenario = replace(DEPLOY, load=Load(rate=10, capacity=100, batch=50))
-    assert scenario_of(scenario, {"load.rate": 20}).load == Load(rate=20, capacity=100, batch=50)
+    assert cell_scenario(scenario, {"load.rate": 20}).load == Load(rate=20, capacity=100, batch=50)
 
 
 def test_the_last_axis_changes_fastest() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from assignors.group import Member, Topic
 from copartition.simulation.group.consumer_group import AWAY, Answer, ConsumerGroup, Error, GroupMember
 from copartition.simulation.group.leader import Decisions
-from copartition.simulation.group.targets import Targets
+from copartition.simulation.group.targets import GroupTargets
 from partitioning.java import TimelineKeys, string_hash
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Replay:
         self.group = ConsumerGroup(
             LARGEST * len(NAMES),
             float(case["settings"]["group.consumer.assignment.interval.ms"]),
-            Targets(
+            GroupTargets(
                 Decisions(shared=False),
                 lambda: "broker-range" if named else "uniform",
                 lambda: self.topics,

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Self
 
 from copartition.models import Fault
 from tests.support.broker import free_ports
+from tests.support.waiting import GENEROUS_S
 
 if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
+    from asyncio import StreamReader, StreamWriter, Task
     from collections.abc import Iterable, Mapping
 
 PRODUCE, OFFSET_COMMIT, ADD_OFFSETS, END_TXN, TXN_OFFSET_COMMIT = 0, 8, 25, 26, 28
@@ -52,6 +53,7 @@ class Proxy:
         self._script: Mapping[int, Fault] = {}
         self._turns = count()
         self._open: set[StreamWriter] = set()
+        self._serving: set[Task[None] | None] = set()
         self._loop = asyncio.new_event_loop()
         self._server = self._loop.run_until_complete(
             asyncio.start_server(self._serve, "127.0.0.1", self._front)
@@ -81,7 +83,7 @@ class Proxy:
 
     def close(self) -> None:
         """End the proxy and every connection."""
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(GENEROUS_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -90,19 +92,21 @@ class Proxy:
         if self.refusing:
             to_client.transport.abort()
             return
+        serving = asyncio.current_task()
+        self._serving.add(serving)
+        ends = [to_client]
         try:
-            broker, to_broker = await asyncio.open_connection("127.0.0.1", self._behind)
-        except OSError:
-            to_client.close()
-            return
-        both = {to_client, to_broker}
-        self._open |= both
-        way = _Way(client, to_client, broker, to_broker)
-        with suppress(OSError, asyncio.IncompleteReadError):
-            await _first_of(self._requests(way), self._answers(way))
-        self._open -= both
-        for end in both:
-            end.close()
+            with suppress(OSError, asyncio.IncompleteReadError):
+                broker, to_broker = await asyncio.open_connection("127.0.0.1", self._behind)
+                ends.append(to_broker)
+                self._open.update(ends)
+                way = _Way(client, to_client, broker, to_broker)
+                await _first_of(self._requests(way), self._answers(way))
+        finally:
+            self._serving.remove(serving)
+            self._open.difference_update(ends)
+            for end in ends:
+                end.close()
 
     def _follow(self, script: Mapping[int, Fault]) -> None:
         self._script, self._turns = script, count()
@@ -157,11 +161,14 @@ class Proxy:
 
     async def _end(self) -> None:
         self._server.close()
+        self.refusing = True
         self._cut()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        # Only tasks of ours are cancelled. asyncio's own task that accepts a connection ends by itself; if it
+        # were cancelled, nobody would close the socket.
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in self._serving:
+                task.cancel()
+            await asyncio.wait(others)
 
     def __enter__(self) -> Self:
         return self

@@ -13,10 +13,10 @@ from rich.console import Console
 
 from copartition.simulation import Scenario
 from copartition.simulation.inputs.file import scenario_yaml
-from copartition.why.cures import cures, scenario_of, scenario_or_why_not
-from copartition.why.evidence import read_evidence
+from copartition.why.cures import cures, logged_scenario, scenario_or_why_not
 from copartition.why.rebalances import histories
 from copartition.why.report import print_why, why_json
+from copartition.why.statements import read_statements
 from tools.fuzz.mutation import mutate
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ def check_logs(logs: Sequence[bytes]) -> None:
     paths = [Path(FOLDER.name, f"{number}.log") for number in range(len(logs))]
     for path, content in zip(paths, logs, strict=True):
         path.write_bytes(content)
-    reading = read_evidence([*map(str, paths)])
+    reading = read_statements([*map(str, paths)])
     groups = histories(reading)
     answers = [(group, cures(group, scenario_or_why_not(group, {}, "range", {}))) for group in groups]
     why_json(answers, reading.unread)
     print_why(answers, reading.unread, Console(file=StringIO(), width=100), full=True)
     for group in groups:
-        logged = scenario_of(group, {"orders": 6}, "range", _SETTINGS)
+        logged = logged_scenario(group, {"orders": 6}, "range", _SETTINGS)
         # A file that says something else than the scenario it was made of would be simulated instead of it.
         written = Path(FOLDER.name, "scenario.yaml")
         written.write_text(scenario_yaml(logged.scenario, logged.assumed), encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spark_integration.sinks.options import read_options
+from spark_integration.sinks.options import read_sink_options
 from spark_integration.sinks.records import NO_PARTITION, TYPES, as_batches, check_columns, records
 from tools.fuzz.mutation import NUMBERS
 
@@ -58,7 +58,7 @@ def make_options(rng: Random) -> tuple[dict[str, str], dict[str, str]]:
 
 def check_options(case: tuple[dict[str, str], dict[str, str]]) -> None:
     options, environment = case
-    found = read_options(options, environment)
+    found = read_sink_options(options, environment)
     assert found.config["bootstrap.servers"]
     assert found.partitions is None or 1 <= found.partitions < 2**31
     secrets = {value for name, value in found.config.items() if "password" in name and len(value) > 3}

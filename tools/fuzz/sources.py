@@ -12,7 +12,7 @@ from assignors.files import decode_text
 from copartition.assignment_diff import WhatIf, diff, plan, planner
 from copartition.groups import parse_capture, parse_snapshot, snapshot_bytes
 from copartition.groups.capture import check_head
-from copartition.groups.snapshot import Step, record_line
+from copartition.groups.snapshot import RecordStep, record_line
 from copartition.simulate_scenarios.replay import replay_record
 from partitioning.errors import SourceError
 from tools.fuzz.mutation import mutate
@@ -70,7 +70,7 @@ def _recorded_texts(status: str, **owned: list[int]) -> GroupState:
 
 
 RECORDING = [
-    record_line(Step(at, since, state)).encode()
+    record_line(RecordStep(at, since, state)).encode()
     for at, since, state in (
         (0, None, _recorded_texts("Stable", a=[0, 1], b=[2, 3])),
         (11, 10, _recorded_texts("PreparingRebalance", a=[])),

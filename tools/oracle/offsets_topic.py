@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, TopicPartition
 
-from copartition.why.offsets_topic import read_topic
+from copartition.why.offsets_topic import read_group_records
 from tests.copartition.groups.worker import Worker, read_or_nobody, settings, wait_for
 from tests.support.broker import Broker, Kafka
 
@@ -66,7 +66,7 @@ def main() -> None:
             life(kafka, group, topic, protocol)
             rows = [
                 [record.partition, record.offset, record.at_ms, _text(record.key), _text(record.value)]
-                for record in read_topic(group, settings(kafka))
+                for record in read_group_records(group, settings(kafka))
             ]
             document = {"group": group, "topic": topic, "records": rows}
             (GOLDEN / f"{protocol}.json").write_text(json.dumps(document, indent=1) + "\n")

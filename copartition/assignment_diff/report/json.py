@@ -11,7 +11,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from inspect import get_annotations
 from typing import Any, TypedDict
 
 from copartition.assignment_diff import changes as diffs
@@ -226,10 +227,10 @@ def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
 def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
     """Return the names of the columns, and the rows that `View.by` asks for: partitions if it is None."""
     if shown.view.by == "member":
-        return [*MemberChange.__annotations__], map(asdict, shown.members)
+        return [field.name for field in fields(MemberChange)], map(asdict, shown.members)
     if shown.view.by == "topic":
-        return [*TopicChange.__annotations__], map(asdict, shown.topics)
-    return [*Change.__annotations__], map(_change, shown.changes())
+        return [field.name for field in fields(TopicChange)], map(asdict, shown.topics)
+    return [*get_annotations(Change)], map(_change, shown.changes())
 
 
 def _change(change: diffs.Change) -> Change:

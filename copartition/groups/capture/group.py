@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from assignors.group import name_in
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity, strategy_name
 from copartition.groups.capture.scan import GroupTables
-from copartition.groups.capture.table import AGAIN, Table, beyond_end
+from copartition.groups.capture.table import AGAIN, CapturedTable, beyond_end
 from copartition.kit.words import count
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_PARTITION, MAX_TOPIC_NAME, parse_number
@@ -43,7 +43,7 @@ class Roster(NamedTuple):
         protocol: "classic" or "consumer"; None if the table does not show it.
     """
 
-    table: Table
+    table: CapturedTable
     identities: tuple[MemberIdentity, ...]
     counts: NDArray[np.int64]
     current: GroupState | None
@@ -51,7 +51,7 @@ class Roster(NamedTuple):
     protocol: str | None
 
 
-def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int32]]:
+def identities(table: CapturedTable) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int32]]:
     """Return the consumers of a table, and for each row the number of its consumer.
 
     Consumers are numbered by their first rows; a row without a consumer has -1.
@@ -94,7 +94,7 @@ def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int
     return members, consumers.codes
 
 
-def read_members(table: Table) -> Roster:
+def read_members(table: CapturedTable) -> Roster:
     """Return the members that a table lists.
 
     Raises:
@@ -132,7 +132,7 @@ def read_members(table: Table) -> Roster:
 
 
 def _with_protocols(
-    table: Table, members: tuple[MemberIdentity, ...], protocol: str | None
+    table: CapturedTable, members: tuple[MemberIdentity, ...], protocol: str | None
 ) -> tuple[MemberIdentity, ...]:
     """Return the members with the protocol that each speaks, if the group's protocol is "consumer" (KIP-848).
 
@@ -147,7 +147,7 @@ def _with_protocols(
     )
 
 
-def _check_last_row(table: Table) -> None:
+def _check_last_row(table: CapturedTable) -> None:
     """Raise SourceError if the file ends without a newline and its last row may be cut off.
 
     The row is complete if it is as long as the header, which some tools pad with blanks, or if its last cell
@@ -168,7 +168,9 @@ def _check_last_row(table: Table) -> None:
         raise table.fault(row, f"the file ends within {last}, or lacks its last newline; {AGAIN}")
 
 
-def _assigned_partitions(table: Table, column: str, identities: tuple[MemberIdentity, ...]) -> GroupState:
+def _assigned_partitions(
+    table: CapturedTable, column: str, identities: tuple[MemberIdentity, ...]
+) -> GroupState:
     """Return the members of a table with the partitions that the cells of a column list, in their order."""
     texts = table.texts(column)
     topics: dict[str, int] = {}
@@ -184,7 +186,7 @@ def _assigned_partitions(table: Table, column: str, identities: tuple[MemberIden
     return GroupState(identities, tuple(topics), owner, topic_of, number)
 
 
-def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, list[int]]]:
+def _parse(table: CapturedTable, row: int, column: str, text: str) -> list[tuple[str, list[int]]]:
     """Return the (topic, partitions) pairs of one cell, in its order.
 
     The form of Kafka 3.8 and 3.9 ends with ")", that of 4.0 with a digit.
@@ -381,7 +383,7 @@ def _from_roster(roster: Roster) -> GroupState:
     return replace(roster.current, members=roster.identities)
 
 
-def _from_offsets(table: Table) -> GroupState:
+def _from_offsets(table: CapturedTable) -> GroupState:
     """Return the group by the table of offsets alone.
 
     Raises:
@@ -422,7 +424,7 @@ def _from_offsets(table: Table) -> GroupState:
 
 
 def _check_end(
-    table: Table, members: tuple[MemberIdentity, ...], consumers: NDArray[np.int32]
+    table: CapturedTable, members: tuple[MemberIdentity, ...], consumers: NDArray[np.int32]
 ) -> tuple[str, ...]:
     """Check whether the file ends in the middle of the name at the end of its last row.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from copartition.groups.capture.columns import COMMAND, HEADERS, NOTICE, head_columns
 from copartition.groups.capture.others import NO_OUTPUT
-from copartition.groups.capture.table import AGAIN, Table
+from copartition.groups.capture.table import AGAIN, CapturedTable
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_ID
 
@@ -39,7 +39,7 @@ class GroupTables:
         status: Kafka's name of the group's state; None if no notice or summary tells it.
     """
 
-    tables: dict[str, Table] = field(default_factory=dict)
+    tables: dict[str, CapturedTable] = field(default_factory=dict)
     status: str | None = None
 
 
@@ -73,7 +73,7 @@ def scan(text: str) -> dict[str | None, list[GroupTables]]:
     return times.by_group()
 
 
-def _pad_without_members(table: Table) -> None:
+def _pad_without_members(table: CapturedTable) -> None:
     """Add the blanks at the end of rows that rpk has printed for a group without members.
 
     The last columns of such rows are blank, and tickets and editors remove blanks at a line's end. Without
@@ -92,7 +92,7 @@ class _NoticedTable(NamedTuple):
     """Holds a table, its kind, and the group that the last notice before it names; None if there is none."""
 
     kind: str
-    table: Table
+    table: CapturedTable
     noticed: str | None
 
 
@@ -168,7 +168,7 @@ class _Scanner:
 
     def __init__(self, lines: list[str]) -> None:
         self.found: list[_NoticedTable | tuple[str, str | None]] = []
-        self._table: Table | None = None
+        self._table: CapturedTable | None = None
         self._noticed: str | None = None
         self._facts: dict[str, str] = {}
         self._in_summary = False
@@ -241,7 +241,7 @@ class _Scanner:
         if self._in_summary and (kind or summary):
             self._end_summary()
         if kind:
-            self._table = Table(columns, number + 1, len(line), "MEMBER-ID" in columns, self._facts)
+            self._table = CapturedTable(columns, number + 1, len(line), "MEMBER-ID" in columns, self._facts)
             self.found.append(_NoticedTable(kind, self._table, self._noticed))
             self._facts = {}
         # The header of a table of all groups begins with GROUP, too. A summary of rpk begins only outside of
@@ -265,7 +265,7 @@ class _Scanner:
         self.found.append((group, status or None))
 
 
-def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, Table]]:
+def _by_group(table: CapturedTable, noticed: str | None) -> Iterable[tuple[str | None, CapturedTable]]:
     """Return (group, its rows as a table) for each group of a table, in the order of their first rows.
 
     Args:

@@ -65,7 +65,7 @@ class Column(NamedTuple):
 
 
 @dataclass(slots=True)
-class Table:
+class CapturedTable:
     """Holds the rows under one header. Line numbers of the file count from 1.
 
     Attributes:
@@ -88,7 +88,7 @@ class Table:
     numbers: list[int] = field(default_factory=list)
     unfinished: bool = False
 
-    def part(self, rows: Sequence[int]) -> Table:
+    def part(self, rows: Sequence[int]) -> CapturedTable:
         """Return the same table with only these rows, given by ascending index; at least one."""
         return replace(
             self,

@@ -14,10 +14,10 @@ from copartition.groups.capture.others import find_kind
 from copartition.groups.capture.table import AGAIN, NOTHING
 from copartition.groups.kinds.model import (
     Numbers,
-    ShareGroup,
-    ShareMember,
-    StreamsGroup,
-    StreamsMember,
+    ShareGroupState,
+    ShareMemberState,
+    StreamsGroupState,
+    StreamsMemberState,
     Tasks,
 )
 from copartition.kit.places import by_topic
@@ -95,7 +95,9 @@ class _Shown:
     status: str | None = None
 
 
-def parse_other_capture(text: str, kind: str, group: str | None = None) -> ShareGroup | StreamsGroup:
+def parse_other_capture(
+    text: str, kind: str, group: str | None = None
+) -> ShareGroupState | StreamsGroupState:
     """Return the group that the output of a kind's tool shows.
 
     Args:
@@ -188,13 +190,13 @@ def _cells(words: Sequence[str], columns: Sequence[str]) -> dict[str, str] | Non
     return dict(zip(columns, [*words[: len(columns) - 1], rest], strict=True))
 
 
-def _share_group(name: str, shown: _Shown) -> ShareGroup:
+def _share_group(name: str, shown: _Shown) -> ShareGroupState:
     """Return the share group that tables and a notice show.
 
     Raises:
         SourceError: a cell cannot be read, or the tables contradict each other.
     """
-    members: tuple[ShareMember, ...] | None = None
+    members: tuple[ShareMemberState, ...] | None = None
     if (table := shown.tables.get("members")) is not None:
         members = tuple(_share_member(line, cells) for line, cells in table.rows)
         for (line, _), member, wanted in zip(table.rows, members, table.integers("#PARTITIONS"), strict=True):
@@ -204,7 +206,7 @@ def _share_group(name: str, shown: _Shown) -> ShareGroup:
                     f"line {line}: {member.id} has {wanted} partitions, and others are listed; {AGAIN}"
                 )
     status, counted = _state(shown, members)
-    return ShareGroup(
+    return ShareGroupState(
         name=name,
         status=status,
         group_epoch=_epoch(shown, "GROUP-EPOCH"),
@@ -215,7 +217,7 @@ def _share_group(name: str, shown: _Shown) -> ShareGroup:
     )
 
 
-def _share_member(line: int, cells: Mapping[str, str]) -> ShareMember:
+def _share_member(line: int, cells: Mapping[str, str]) -> ShareMemberState:
     """Return the member of a row; SourceError, which names the line, if its partitions cannot be read."""
     listed = cells["ASSIGNMENT"]
     partitions: dict[str, list[int]] = {}
@@ -224,7 +226,7 @@ def _share_member(line: int, cells: Mapping[str, str]) -> ShareMember:
         if match is None:
             raise SourceError(f"line {line}: cannot read the assignment {listed[:200]!r}; {AGAIN}")
         partitions[match[1]] = _partitions(line, match[2])
-    return ShareMember(
+    return ShareMemberState(
         cells["CONSUMER-ID"],
         cells["CLIENT-ID"],
         cells["HOST"].removeprefix("/"),
@@ -233,14 +235,14 @@ def _share_member(line: int, cells: Mapping[str, str]) -> ShareMember:
     )
 
 
-def _streams_group(name: str, shown: _Shown) -> StreamsGroup:
+def _streams_group(name: str, shown: _Shown) -> StreamsGroupState:
     """Return the Streams group that tables and a notice show; SourceError as in `_share_group`."""
-    members: tuple[StreamsMember, ...] | None = None
+    members: tuple[StreamsMemberState, ...] | None = None
     if (table := shown.tables.get("members")) is not None:
         members = tuple(_streams_member(line, cells) for line, cells in table.rows)
     status, counted = _state(shown, members)
     state = shown.tables.get("state")
-    return StreamsGroup(
+    return StreamsGroupState(
         name=name,
         status=status,
         strategy=state.rows[0][1]["ASSIGNOR"] if state is not None else None,
@@ -253,7 +255,7 @@ def _streams_group(name: str, shown: _Shown) -> StreamsGroup:
     )
 
 
-def _streams_member(line: int, cells: Mapping[str, str]) -> StreamsMember:
+def _streams_member(line: int, cells: Mapping[str, str]) -> StreamsMemberState:
     """Return the member of a row, with its tasks by role; SourceError if the tasks cannot be read.
 
     Args:
@@ -274,7 +276,7 @@ def _streams_member(line: int, cells: Mapping[str, str]) -> StreamsMember:
         raise SourceError(f"line {line}: cannot read the tasks {listed[:200]!r}; {AGAIN}")
     # Only the verbose table has this column, and with it the members' target assignments.
     verbose = "TARGET-ASSIGNMENT-EPOCH" in cells
-    return StreamsMember(
+    return StreamsMemberState(
         cells["MEMBER"],
         cells["CLIENT-ID"],
         epoch=_int(cells.get("MEMBER-EPOCH")),
@@ -301,7 +303,7 @@ def _partitions(line: int, text: str) -> list[int]:
 
 
 def _state(
-    shown: _Shown, members: tuple[ShareMember, ...] | tuple[StreamsMember, ...] | None
+    shown: _Shown, members: tuple[ShareMemberState, ...] | tuple[StreamsMemberState, ...] | None
 ) -> tuple[str | None, int | None]:
     """Return the state of a group and its number of members, each None if nothing tells it.
 

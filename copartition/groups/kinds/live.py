@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from copartition.groups.kinds.model import ShareGroup, StreamsGroup
+from copartition.groups.kinds.model import ShareGroupState, StreamsGroupState
 from copartition.groups.kinds.wire import ask_share_group, ask_streams_group
 from copartition.groups.live.cluster import Cluster, connect
 from copartition.kit.places import Place, by_place, by_topic
@@ -16,7 +16,7 @@ MOST_READ = 200
 """The most partitions of which a record is read for its time: those with the longest lags."""
 
 
-def read_other_live(group: str, config: Mapping[str, str], kind: str) -> ShareGroup | StreamsGroup:
+def read_other_live(group: str, config: Mapping[str, str], kind: str) -> ShareGroupState | StreamsGroupState:
     """Return a share group or a Streams group of a cluster.
 
     Args:
@@ -30,12 +30,12 @@ def read_other_live(group: str, config: Mapping[str, str], kind: str) -> ShareGr
     return read_other_group(connect(group, config), group, kind)
 
 
-def read_other_group(cluster: Cluster, group: str, kind: str) -> ShareGroup | StreamsGroup:
+def read_other_group(cluster: Cluster, group: str, kind: str) -> ShareGroupState | StreamsGroupState:
     """Return what `read_other_live` returns, over an existing connection to the cluster."""
     return _read_share(cluster, group) if kind == "share" else _read_streams(cluster, group)
 
 
-def _read_share(cluster: Cluster, group: str) -> ShareGroup:
+def _read_share(cluster: Cluster, group: str) -> ShareGroupState:
     """Return a share group with its offsets and settings; GroupNotFoundError if there is none."""
     described, offsets = ask_share_group(group, cluster.config)
     _refuse_dead(described.status, group)
@@ -55,7 +55,7 @@ def _read_share(cluster: Cluster, group: str) -> ShareGroup:
     )
 
 
-def _read_streams(cluster: Cluster, group: str) -> StreamsGroup:
+def _read_streams(cluster: Cluster, group: str) -> StreamsGroupState:
     """Return a Streams group with its committed offsets and settings; GroupNotFoundError if there is none."""
     described = ask_streams_group(group, cluster.config)
     _refuse_dead(described.status, group)

@@ -45,7 +45,7 @@ class KindMember(msgspec.Struct, frozen=True, omit_defaults=True):
     epoch: _Epoch | None = None
 
 
-class ShareMember(KindMember, frozen=True, omit_defaults=True):
+class ShareMemberState(KindMember, frozen=True, omit_defaults=True):
     """Holds a member of a share group. Other members may fetch records of the same partitions."""
 
     topics: tuple[_Name, ...] | None = None
@@ -54,7 +54,7 @@ class ShareMember(KindMember, frozen=True, omit_defaults=True):
     """Topic -> numbers of the partitions that it may fetch records of."""
 
 
-class StreamsMember(KindMember, frozen=True, omit_defaults=True):
+class StreamsMemberState(KindMember, frozen=True, omit_defaults=True):
     """Holds a member of a Streams group, which is a thread of an application, and its tasks by role.
 
     Fields that begin with `target` are its target assignment; None if the source does not tell it.
@@ -72,7 +72,7 @@ class StreamsMember(KindMember, frozen=True, omit_defaults=True):
     target_standby: Tasks | None = None
 
 
-class Subtopology(msgspec.Struct, frozen=True, omit_defaults=True):
+class SubtopologyTopics(msgspec.Struct, frozen=True, omit_defaults=True):
     """Holds a part of a topology, which runs as one task for each partition number of its input topics."""
 
     sources: tuple[_Name, ...] = ()
@@ -133,15 +133,15 @@ class OtherGroup(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kin
     at: datetime | None = None
 
 
-class ShareGroup(OtherGroup, frozen=True, omit_defaults=True, tag="share-group-snapshot"):
+class ShareGroupState(OtherGroup, frozen=True, omit_defaults=True, tag="share-group-snapshot"):
     """Holds a share group; `members` is None if the source does not list them, () if the group has none."""
 
-    members: tuple[ShareMember, ...] | None = None
+    members: tuple[ShareMemberState, ...] | None = None
 
     protocol = "share"
 
 
-class StreamsGroup(OtherGroup, frozen=True, omit_defaults=True, tag="streams-group-snapshot"):
+class StreamsGroupState(OtherGroup, frozen=True, omit_defaults=True, tag="streams-group-snapshot"):
     """Holds a Streams group.
 
     Attributes:
@@ -152,9 +152,9 @@ class StreamsGroup(OtherGroup, frozen=True, omit_defaults=True, tag="streams-gro
         described: whether the source is a coordinator, so that None in `subtopologies` is its answer.
     """
 
-    members: tuple[StreamsMember, ...] | None = None
+    members: tuple[StreamsMemberState, ...] | None = None
     topology_epoch: _Epoch | None = None
-    subtopologies: dict[_Id, Subtopology] | None = None
+    subtopologies: dict[_Id, SubtopologyTopics] | None = None
     described: bool = False
 
     protocol = "streams"
@@ -187,12 +187,14 @@ def check_no_other_snapshot(text: str) -> None:
             raise OtherGroupKindError(OTHER_KINDS[kind].format(group=name or "the group"), kind)
 
 
-def parse_other_group(line: str) -> ShareGroup | StreamsGroup:
+def parse_other_group(line: str) -> ShareGroupState | StreamsGroupState:
     """Return the group of a snapshot.
 
     Raises:
         SourceError: the line is not a snapshot, or one of a newer major version; the message has the path to
             the fault.
     """
-    group: ShareGroup | StreamsGroup = decode_format(line, ShareGroup | StreamsGroup, FORMAT_VERSION)
+    group: ShareGroupState | StreamsGroupState = decode_format(
+        line, ShareGroupState | StreamsGroupState, FORMAT_VERSION
+    )
     return msgspec.structs.replace(group, format_version="")

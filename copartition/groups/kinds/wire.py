@@ -8,11 +8,11 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from copartition.groups.kinds.model import (
-    ShareGroup,
-    ShareMember,
-    StreamsGroup,
-    StreamsMember,
-    Subtopology,
+    ShareGroupState,
+    ShareMemberState,
+    StreamsGroupState,
+    StreamsMemberState,
+    SubtopologyTopics,
 )
 from copartition.groups.live.wire import (
     NO_TAGS,
@@ -38,7 +38,7 @@ class ShareOffsets(NamedTuple):
     lags: dict[Place, int] | None
 
 
-def ask_share_group(group: str, config: Mapping[str, str]) -> tuple[ShareGroup, ShareOffsets]:
+def ask_share_group(group: str, config: Mapping[str, str]) -> tuple[ShareGroupState, ShareOffsets]:
     """Return a share group with its members, and its offsets.
 
     Raises:
@@ -51,7 +51,7 @@ def ask_share_group(group: str, config: Mapping[str, str]) -> tuple[ShareGroup, 
     )
 
 
-def ask_streams_group(group: str, config: Mapping[str, str]) -> StreamsGroup:
+def ask_streams_group(group: str, config: Mapping[str, str]) -> StreamsGroupState:
     """Return a Streams group with its members and their tasks, and its topology.
 
     Raises:
@@ -60,7 +60,7 @@ def ask_streams_group(group: str, config: Mapping[str, str]) -> StreamsGroup:
     return ask_coordinator(group, config, lambda connection: _streams_group(connection, group))
 
 
-def _share_group(connection: Connection, group: str) -> ShareGroup:
+def _share_group(connection: Connection, group: str) -> ShareGroupState:
     """Return a share group as ShareGroupDescribe describes it, without offsets and settings.
 
     Raises:
@@ -71,14 +71,14 @@ def _share_group(connection: Connection, group: str) -> ShareGroup:
     body = compact_array([compact_text(group)]) + b"\0" + NO_TAGS
     [described] = connection.request("ShareGroupDescribe", body, 1)["groups"]
     check_error(described["error"], described["message"])
-    return ShareGroup(
+    return ShareGroupState(
         name=described["id"],
         status=described["state"] or None,
         strategy=described["assignor"] or None,
         group_epoch=described["epoch"],
         assignment_epoch=described["assignment_epoch"],
         members=tuple(
-            ShareMember(
+            ShareMemberState(
                 **_identity(member),
                 topics=tuple(sorted(member["topics"])),
                 partitions=_by_name(member["assignment"]["topics"]),
@@ -125,7 +125,7 @@ def _share_offsets(connection: Connection, group: str) -> ShareOffsets:
     return ShareOffsets(starts, lags if version else None)
 
 
-def _streams_group(connection: Connection, group: str) -> StreamsGroup:
+def _streams_group(connection: Connection, group: str) -> StreamsGroupState:
     """Return a Streams group as StreamsGroupDescribe describes it, without offsets and settings.
 
     Raises:
@@ -139,7 +139,7 @@ def _streams_group(connection: Connection, group: str) -> StreamsGroup:
     check_error(described["error"], described["message"])
     topology = described["topology"] or {}
     parts = topology.get("subtopologies")
-    return StreamsGroup(
+    return StreamsGroupState(
         name=described["id"],
         status=described["state"] or None,
         strategy=described.get("assignor"),
@@ -152,10 +152,10 @@ def _streams_group(connection: Connection, group: str) -> StreamsGroup:
     )
 
 
-def _subtopologies(parts: Iterable[Mapping[str, Any]]) -> dict[str, Subtopology]:
+def _subtopologies(parts: Iterable[Mapping[str, Any]]) -> dict[str, SubtopologyTopics]:
     """Return the subtopologies of an answer by id, sorted."""
     return {
-        part["id"]: Subtopology(
+        part["id"]: SubtopologyTopics(
             tuple(part["sources"]),
             tuple(topic["name"] for topic in part["repartition_sources"]),
             tuple(topic["name"] for topic in part["changelogs"]),
@@ -164,10 +164,10 @@ def _subtopologies(parts: Iterable[Mapping[str, Any]]) -> dict[str, Subtopology]
     }
 
 
-def _streams_member(member: Mapping[str, Any]) -> StreamsMember:
+def _streams_member(member: Mapping[str, Any]) -> StreamsMemberState:
     """Return a member in an answer of StreamsGroupDescribe."""
     now, target = member["assignment"], member["target"]
-    return StreamsMember(
+    return StreamsMemberState(
         **_identity(member),
         instance_id=member["instance_id"],
         process=member["process"] or None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from copartition.shell.client_options import client_options
-from copartition.shell.commands import HELP, Output, QuietGroup, complain, examples, write
+from copartition.shell.commands import HELP, Output, QuietGroup, complain, examples_help, write
 from copartition.shell.options import only_option, output_options, verbose_option
 from partitioning.errors import GroupNotFoundError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.group(
     cls=QuietGroup,
     context_settings=HELP,
-    epilog=examples(
+    epilog=examples_help(
         "copartition ledger list -b localhost:9092", "copartition ledger show backfill -b localhost:9092"
     ),
 )

@@ -15,7 +15,7 @@ from copartition.simulation.group.client import Client
 from copartition.simulation.group.client_states import ClassicClientState, ClientEvent, ClientMoves, rows
 from copartition.simulation.group.consumer_group import NOTHING, Answer
 from copartition.simulation.group.leader import speaks_eager
-from copartition.simulation.group.memberships import Process
+from copartition.simulation.group.memberships import MemberProcess
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.outcome.timeline import Phase
 
@@ -33,7 +33,7 @@ class ClassicClient(Client):
     classic = True
     first_state: ClassVar[Enum] = _UNJOINED
 
-    def go_on(self, process: Process) -> None:
+    def go_on(self, process: MemberProcess) -> None:
         """Go on with a process that was a member of a classic group until now.
 
         What the process would do next by itself is taken over: it wakes up, continues to read after a slow
@@ -55,12 +55,12 @@ class ClassicClient(Client):
             asks_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
             self._timers.at(asks_ms, partial(self._on, ClientEvent.REBALANCE))
 
-    def process(self) -> Process:
+    def process(self) -> MemberProcess:
         """Return what a classic group needs to continue with this process."""
         beats, absence = self._coordinator.beats, self._coordinator.absence_of(self.member)
         assigned = self._coordinator.group.members[self.member].assigned
         rebalances = self.state in {_PREPARING, _COMPLETING}
-        return Process(
+        return MemberProcess(
             self.consumer,
             self.member,
             assigned if rebalances else self.owned,
@@ -76,12 +76,12 @@ class ClassicClient(Client):
     def _intervals(self, random: Generator) -> tuple[float, float]:
         """Return the milliseconds of a member's heartbeat interval and session, by its classic settings."""
         settings = self._settings
-        late_ms = float(random.uniform(*self._profile.late_ms))
+        late_ms = float(random.uniform(*self._behaviour.late_ms))
         return settings.heartbeat_interval_ms + late_ms, settings.session_timeout_ms
 
     def _notices_ms(self, overdue_ms: float) -> float:
         """Return the time of the first check after `overdue_ms`; checks have an interval of their own."""
-        return overdue_ms + float(self._world.random.uniform(0, self._profile.poll_check_ms))
+        return overdue_ms + float(self._world.random.uniform(0, self._behaviour.poll_check_ms))
 
     @property
     def _eager(self) -> bool:
@@ -91,7 +91,7 @@ class ClassicClient(Client):
     @property
     def _in_background(self) -> bool:
         """True if it joins again without waiting for its application to poll."""
-        return self._profile.in_background(eager=self._eager)
+        return self._behaviour.in_background(eager=self._eager)
 
     def _arrive(self, life: int) -> None:
         """Handle the JoinGroup at the coordinator; `life` is the number of the membership that sent it."""

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from copartition.kit.words import first_of
 from copartition.simulation.group.classic_states import MOVES, ClassicGroupState, GroupEvent
 from copartition.simulation.group.client_states import ClassicClientState
-from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.leader import Answer, Decisions, Leader
+from copartition.simulation.group.clients import BEHAVIOURS
+from copartition.simulation.group.leader import Decisions, Leader, LeaderAnswer
 from copartition.simulation.group.members import Members, RebalanceNotifier
 from copartition.simulation.group.metadata import Metadata
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers
@@ -462,7 +462,7 @@ class ClassicGroup:
         # The leader's SyncGroup takes half of its round trip; the answers take half of each member's.
         told_ms = self._network_ms(leader, self._computed_ms) + self._costs.network_ms
         known_ms = self._computed_ms + told_ms / 2
-        if PROFILES[self._world.memberships.consumers[leader].client].refreshes_as_it_assigns:
+        if BEHAVIOURS[self._world.memberships.consumers[leader].client].refreshes_as_it_assigns:
             members.metadata_ms[leader] = self._computed_ms
         answered_ms = now_ms + self._world.network_each(joined, now_ms) / 2
         members.restart_beats(joined, answered_ms, known_ms)
@@ -477,7 +477,7 @@ class ClassicGroup:
         """Return how many milliseconds a request that a member sends at `at_ms` takes, with its answer."""
         return self._world.network_ms(int(self._world.memberships.consumer[member]), at_ms)
 
-    def _sync(self, answer: Answer) -> None:
+    def _sync(self, answer: LeaderAnswer) -> None:
         """Give all members their assignment, and plan what follows from it.
 
         Sessions of silent members run from now, because a follower gets its session with the assignment. If

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from copartition.simulation.group.classic_group import ClassicGroup
 from copartition.simulation.group.classic_states import ClassicGroupState
 from copartition.simulation.group.client_states import REBALANCING, ClassicClientState
-from copartition.simulation.group.clients import PROFILES, draw_batches
+from copartition.simulation.group.clients import BEHAVIOURS, draw_batches
 from copartition.simulation.group.leader import (
     Decisions,
     require_shared_strategy,
@@ -24,7 +24,7 @@ from copartition.simulation.group.leader import (
     speaks_eager,
 )
 from copartition.simulation.group.members import Members, RebalanceNotifier
-from copartition.simulation.group.memberships import Handover, Process, Reason
+from copartition.simulation.group.memberships import Handover, MemberProcess, RebalanceReason
 from copartition.simulation.group.timers import Plans, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
@@ -254,7 +254,7 @@ class ClassicProtocol:
                 continue  # the consumer has sent LeaveGroup
             gave_up = members.eager[member] and members.stands_ms[member] <= now_ms
             processes.append(
-                Process(
+                MemberProcess(
                     consumer,
                     member,
                     frozenset() if gave_up else frozenset(ledger.owned_partitions(member).tolist()),
@@ -270,7 +270,7 @@ class ClassicProtocol:
         joining = [(consumer, min(planned)) for consumer, planned in planned_ms.items() if planned]
         return Handover(self._group.leader.generation, processes, joining, self._group.down_ms)
 
-    def adopt(self, handover: Handover, reason: Reason | None) -> None:
+    def adopt(self, handover: Handover, reason: RebalanceReason | None) -> None:
         """Go on with the members of another kind of group, which rebalances now if there is a reason.
 
         The list of members is in the order in which they joined. A silent member stays silent: its session
@@ -312,7 +312,7 @@ class ClassicProtocol:
         for consumer, at_ms in handover.joining:
             self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
 
-    def _give(self, process: Process) -> None:
+    def _give(self, process: MemberProcess) -> None:
         """Open the partitions of a member that has just joined, if no rebalance is needed for it.
 
         Such a member has sent JoinGroup to the old coordinator and got no answer. Partitions that it already
@@ -335,19 +335,19 @@ class ClassicProtocol:
 
     def _enter(self, consumer: int, member: int, configured: Consumer) -> None:
         """Fill in a member's row, with the lateness of its heartbeats drawn for its client."""
-        random, profile = self._world.random, PROFILES[configured.client]
+        random, behaviour = self._world.random, BEHAVIOURS[configured.client]
         self._member[consumer] = member
         self._members.make(
             member,
-            late_ms=float(random.uniform(*profile.late_ms)),
+            late_ms=float(random.uniform(*behaviour.late_ms)),
             # One eager strategy in the list makes the whole client eager.
             eager=any(speaks_eager(configured, self._world)),
-            profile=profile,
+            behaviour=behaviour,
         )
 
     def _refusal(self, consumer: Consumer) -> str | None:
         """Return the reason why a consumer's client refuses its list of strategies; None if it does not."""
-        refusal = PROFILES[consumer.client].refusal(eager=speaks_eager(consumer, self._world))
+        refusal = BEHAVIOURS[consumer.client].refusal(eager=speaks_eager(consumer, self._world))
         return refusal and f"{consumer.client} {refusal}"
 
     def _member_of(self, consumer: int) -> int | None:
@@ -475,12 +475,12 @@ class ClassicProtocol:
         """
         consumer = int(self._world.memberships.consumer[member])
         leaves_ms = polled_ms + self._settings.max_poll_interval_ms
-        profile, members = PROFILES[self._world.consumers[consumer].client], self._members
-        check_ms = profile.poll_check_ms
-        # Clients check at different times whether the application has polled; see `Profile`.
-        if profile.leaves_after_beat_ms is not None:
+        behaviour, members = BEHAVIOURS[self._world.consumers[consumer].client], self._members
+        check_ms = behaviour.poll_check_ms
+        # Clients check at different times whether the application has polled; see `ClientBehaviour`.
+        if behaviour.leaves_after_beat_ms is not None:
             beats = float(members.base_ms[member]), float(members.every_ms[member])
-            leaves_ms = first_after(*beats, leaves_ms) + profile.leaves_after_beat_ms
+            leaves_ms = first_after(*beats, leaves_ms) + behaviour.leaves_after_beat_ms
         elif check_ms:
             assigned_ms = float(members.assigned_ms[member])
             since_ms = self._world.random.uniform(0, check_ms) if math.isnan(assigned_ms) else assigned_ms
@@ -559,7 +559,7 @@ class ClassicProtocol:
         # The process is no longer a member and does not know that. It goes on reading until the coordinator
         # has answered and its batch is done.
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
-        asks_ms = now_ms + PROFILES[configured.client].recheck_ms
+        asks_ms = now_ms + BEHAVIOURS[configured.client].recheck_ms
         told_ms = asks_ms + self._world.network_ms(consumer, asks_ms) + float(left_ms[0])
         ledger.zombie(had, member, now_ms, told_ms, reads=True)
         self._plan(consumer, told_ms, lambda: self._return(consumer, member, had))

@@ -29,7 +29,7 @@ class GroupEvent(Enum):
     DESERTED = "the last member is gone"
 
 
-class Move(NamedTuple):
+class GroupMove(NamedTuple):
     """The state after an event, and what the group then does, in words for the page with the table."""
 
     to: ClassicGroupState
@@ -39,16 +39,16 @@ class Move(NamedTuple):
 _EMPTY, _STABLE, _PREPARING, _COMPLETING = ClassicGroupState
 _FORGETS = "forgets the last assignment"
 MOVES = {
-    (_EMPTY, GroupEvent.FOUND): Move(_STABLE, "takes its members and what they own"),
-    (_EMPTY, GroupEvent.REBALANCE): Move(_PREPARING, "waits group.initial.rebalance.delay.ms for more"),
-    (_STABLE, GroupEvent.REBALANCE): Move(_PREPARING, "tells each member at its next heartbeat"),
-    (_COMPLETING, GroupEvent.REBALANCE): Move(_PREPARING, "drops the assignment, all join again"),
-    (_PREPARING, GroupEvent.ALL_JOINED): Move(_COMPLETING, "answers JoinGroup, the leader assigns"),
+    (_EMPTY, GroupEvent.FOUND): GroupMove(_STABLE, "takes its members and what they own"),
+    (_EMPTY, GroupEvent.REBALANCE): GroupMove(_PREPARING, "waits group.initial.rebalance.delay.ms for more"),
+    (_STABLE, GroupEvent.REBALANCE): GroupMove(_PREPARING, "tells each member at its next heartbeat"),
+    (_COMPLETING, GroupEvent.REBALANCE): GroupMove(_PREPARING, "drops the assignment, all join again"),
+    (_PREPARING, GroupEvent.ALL_JOINED): GroupMove(_COMPLETING, "answers JoinGroup, the leader assigns"),
     # The leader stood still while its assignor was at work, and begins again.
-    (_COMPLETING, GroupEvent.ALL_JOINED): Move(_COMPLETING, "lets the leader assign once more"),
-    (_COMPLETING, GroupEvent.ASSIGNED): Move(_STABLE, "answers SyncGroup, partitions are opened"),
-    (_STABLE, GroupEvent.DESERTED): Move(_EMPTY, _FORGETS),
-    (_PREPARING, GroupEvent.DESERTED): Move(_EMPTY, _FORGETS),
-    (_COMPLETING, GroupEvent.DESERTED): Move(_EMPTY, _FORGETS),
+    (_COMPLETING, GroupEvent.ALL_JOINED): GroupMove(_COMPLETING, "lets the leader assign once more"),
+    (_COMPLETING, GroupEvent.ASSIGNED): GroupMove(_STABLE, "answers SyncGroup, partitions are opened"),
+    (_STABLE, GroupEvent.DESERTED): GroupMove(_EMPTY, _FORGETS),
+    (_PREPARING, GroupEvent.DESERTED): GroupMove(_EMPTY, _FORGETS),
+    (_COMPLETING, GroupEvent.DESERTED): GroupMove(_EMPTY, _FORGETS),
 }
-"""(state, event) -> `Move`. An event that is missing for a state cannot happen in that state."""
+"""(state, event) -> `GroupMove`. An event that is missing for a state cannot happen in that state."""

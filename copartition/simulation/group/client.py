@@ -21,7 +21,7 @@ import numpy as np
 from numpy.random import Generator
 
 from copartition.simulation.group.client_states import ClientEvent, ClientMoves
-from copartition.simulation.group.clients import PROFILES, draw_batches, draw_work, resumed_ms
+from copartition.simulation.group.clients import BEHAVIOURS, draw_batches, draw_work, resumed_ms
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.timers import DONE, Plans, Timers
@@ -62,8 +62,8 @@ class Client(ABC):
         self.consumer = consumer  # the consumer's number
         self.configured = world.memberships.consumers[member]
         self.member = member  # the number of its membership
-        self._profile = PROFILES[self.configured.client]
-        self._needed = self._profile.polls if self.classic else self._profile.consumer_polls
+        self._behaviour = BEHAVIOURS[self.configured.client]
+        self._needed = self._behaviour.polls if self.classic else self._behaviour.consumer_polls
         self._settings = world.scenario.settings
         self.every_ms, self.session_ms = self._intervals(world.random)
         self.state = self.first_state
@@ -366,7 +366,7 @@ class Client(ABC):
         again when the callbacks are done.
         """
         now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
-        cause, profile = self._coordinator.epochs.cause, self._profile
+        cause, behaviour = self._coordinator.epochs.cause, self._behaviour
         done_ms = resumes_ms = now_ms
         lost, won = self.owned - self.assigned, self.assigned - self.owned
         kept = rows_of(self.owned & self.assigned)
@@ -374,7 +374,7 @@ class Client(ABC):
             self._release(lost, Phase.PAUSED, cause, commits=True)
             done_ms += draw(costs.revoke_ms, random)
             if done_ms > now_ms:
-                resumes_ms = float(resumed_ms(now_ms, done_ms, profile.resume_every_ms))
+                resumes_ms = float(resumed_ms(now_ms, done_ms, behaviour.resume_every_ms))
             done_ms += self._work_ms(kept, self._needed.after_revoking)
         if won:
             done_ms = resumes_ms = done_ms + draw(costs.assign_ms, random)
@@ -382,7 +382,7 @@ class Client(ABC):
             begins_ms += self._work_ms(kept, self._needed.to_fetch)
             starts_ms = begins_ms if begins_ms > now_ms else None
             self._world.ledger.open(won, self.member, now_ms, starts_ms)
-        if resumes_ms > now_ms and profile.calls_back_in_poll:
+        if resumes_ms > now_ms and behaviour.calls_back_in_poll:
             self._world.ledger.suspend(kept, now_ms, resumes_ms, cause)
         self.owned = self.assigned
         self._done_at(done_ms, ClientEvent.DONE_REVOKING if lost else ClientEvent.DONE)
@@ -490,7 +490,7 @@ class Client(ABC):
         if not self._is_member:
             return
         self._world.note("left", name, reason="max.poll.interval.ms")
-        tells = (self.classic or self._profile.leaves_when_late) and now_ms >= coordinator.down_ms
+        tells = (self.classic or self._behaviour.leaves_when_late) and now_ms >= coordinator.down_ms
         if tells and not self.configured.static:
             text = f"{name} did not poll in time"
             cause = ledger.cause(text)

@@ -53,7 +53,7 @@ _IN_BACKGROUND = Polls()
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ClientBehaviour:
     """The behaviour of one client library in a group; times are milliseconds.
 
     The default of a field holds for most clients. A value that differs was measured or read in the client's
@@ -129,8 +129,8 @@ class Profile:
         return "refuses eager and cooperative strategies in one list"
 
 
-PROFILES = {
-    "java": Profile(
+BEHAVIOURS = {
+    "java": ClientBehaviour(
         late_ms=(1.3, 2.4),
         consumer_late_ms=(0.3, 0.5),
         polls=Polls(to_fetch=3),
@@ -139,7 +139,7 @@ PROFILES = {
         notices_racks=True,
         commit_late_ms=3,
     ),
-    "librdkafka": Profile(
+    "librdkafka": ClientBehaviour(
         late_ms=(2.9, 4.0),
         consumer_late_ms=(0.6, 1.0),
         keeps_beating=True,
@@ -152,7 +152,7 @@ PROFILES = {
         mixes_protocols=False,
         leaves_when_late=False,
     ),
-    "kafka-python": Profile(
+    "kafka-python": ClientBehaviour(
         late_ms=(1.2, 1.5),
         reads_while_joining=False,  # `_poll_once` returns nothing if its coordinator is not ready
         leaves_after_beat_ms=15,
@@ -161,14 +161,14 @@ PROFILES = {
         mixes_protocols=False,
         commit_late_ms=25,
     ),
-    "aiokafka": Profile(
+    "aiokafka": ClientBehaviour(
         late_ms=(0.9, 1.2),
         joins_in_background=frozenset(RebalanceProtocol),
         calls_back_in_poll=False,
         cooperates=False,
     ),
     # Connect uses Java's client, without a poll loop.
-    "connect": Profile(
+    "connect": ClientBehaviour(
         late_ms=(1.3, 2.4), recheck_ms=100, calls_back_in_poll=False, keeps_lost=True, commits=False
     ),
 }
@@ -183,7 +183,7 @@ def resumed_ms(
     Args:
         now_ms: when the callbacks begin, in milliseconds.
         done_ms: when they end, for each client or for one.
-        every_ms: `Profile.resume_every_ms`, likewise.
+        every_ms: `ClientBehaviour.resume_every_ms`, likewise.
 
     Returns:
         Milliseconds, in the shape of `done_ms`.

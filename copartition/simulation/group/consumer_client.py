@@ -30,7 +30,7 @@ class ConsumerClient(Client):
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
         """Return the milliseconds of a member's heartbeat interval and session; the coordinator sets both."""
-        late_ms = self._profile.consumer_late_ms
+        late_ms = self._behaviour.consumer_late_ms
         # Before a client is made, the engine refuses one that does not speak the protocol.
         assert late_ms is not None
         interval_ms = self._settings.group_consumer_heartbeat_interval_ms
@@ -41,7 +41,7 @@ class ConsumerClient(Client):
 
         A client that only falls silent does so at once.
         """
-        leaves = self._profile.leaves_when_late
+        leaves = self._behaviour.leaves_when_late
         return self._coordinator.beats.next_ms(self.member, overdue_ms) if leaves else overdue_ms
 
     def _arrive(self, life: int) -> None:

@@ -13,12 +13,12 @@ from functools import partial
 
 from copartition.simulation.group.classic_client import ClassicClient
 from copartition.simulation.group.client import Client
-from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.clients import BEHAVIOURS
 from copartition.simulation.group.consumer_client import ConsumerClient
 from copartition.simulation.group.consumer_group import Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import Decisions, require_shared_strategy, speaks_consumer_protocol
-from copartition.simulation.group.memberships import Handover, Reason
+from copartition.simulation.group.memberships import Handover, RebalanceReason
 from copartition.simulation.group.timers import Timers
 from copartition.simulation.group.world import Engine, World
 from partitioning.errors import ScenarioError
@@ -35,7 +35,10 @@ class ConsumerProtocol:
     """
 
     def __init__(
-        self, world: World, decisions: Decisions, downgrade: Callable[[Handover, Reason | None], Engine]
+        self,
+        world: World,
+        decisions: Decisions,
+        downgrade: Callable[[Handover, RebalanceReason | None], Engine],
     ) -> None:
         self._downgrade = downgrade
         self._world = world
@@ -52,7 +55,7 @@ class ConsumerProtocol:
         """Start a process, whose first heartbeat is its join; a client without the protocol is refused."""
         configured = self._world.consumers[consumer]
         classic = not speaks_consumer_protocol(configured, self._world)
-        if not classic and PROFILES[configured.client].consumer_late_ms is None:
+        if not classic and BEHAVIOURS[configured.client].consumer_late_ms is None:
             self._world.refuse(consumer, _no_protocol(configured.client))
         # An empty group takes the protocol of its first member.
         elif classic and not self.members:
@@ -119,7 +122,7 @@ class ConsumerProtocol:
         scenario, random = self._world.scenario, self._world.random
         for number, configured in enumerate(scenario.consumers):
             classic = not speaks_consumer_protocol(configured, self._world)
-            if not classic and PROFILES[configured.client].consumer_late_ms is None:
+            if not classic and BEHAVIOURS[configured.client].consumer_late_ms is None:
                 raise ScenarioError(f"consumer {configured.name!r}: {_no_protocol(configured.client)}")
             member = self._world.memberships.add(number, configured)
             client = self._clients[number] = self._client(number, member, classic=classic)
@@ -178,7 +181,7 @@ class ConsumerProtocol:
         for consumer, at_ms in handover.joining:
             self._timers.soon(at_ms, self._world.now_ms, partial(self.start, consumer, at_ms))
 
-    def _hand_over_to_classic(self, reason: Reason | None) -> None:
+    def _hand_over_to_classic(self, reason: RebalanceReason | None) -> None:
         """Become a classic group, which rebalances now if there is a reason."""
         self._downgrade(self.hand_over(), reason)
 

@@ -24,12 +24,12 @@ from copartition.simulation.group.leader import (
     strategies_of,
     topics_with,
 )
-from copartition.simulation.group.memberships import Reason
-from copartition.simulation.group.targets import Epochs, Targets
+from copartition.simulation.group.memberships import RebalanceReason
+from copartition.simulation.group.targets import Epochs, GroupTargets
 from copartition.simulation.group.timers import DONE, Beats, Timer, Timers
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.events import Consumer
-from copartition.simulation.outcome.history import Change
+from copartition.simulation.outcome.history import AssignmentDelta
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
 
@@ -86,7 +86,7 @@ class GroupCoordinator:
         world: World,
         decisions: Decisions,
         timers: Timers,
-        downgrade: Callable[[Reason | None], None],
+        downgrade: Callable[[RebalanceReason | None], None],
     ) -> None:
         # `downgrade` is called when only members of the classic protocol are left. It gets the reason to
         # rebalance if there is one.
@@ -95,7 +95,7 @@ class GroupCoordinator:
         self._world = world
         self._timers = timers
         self._names = tuple(topic.name for topic in world.scenario.topics)
-        self._targets = Targets(
+        self._targets = GroupTargets(
             decisions,
             self._strategy,
             self._topics,
@@ -248,7 +248,7 @@ class GroupCoordinator:
         self.group.leave(member)
         self._world.ledger.notice(member, self._world.now_ms, cause)
         if self.group.only_classic:
-            self._downgrade(Reason(text, cause))
+            self._downgrade(RebalanceReason(text, cause))
             return
         self.epochs.on_reached(member)
         self._follow(text, cause, member)
@@ -326,7 +326,7 @@ class GroupCoordinator:
         self.epochs.begin(self._targets.position)
         now = world.ledger.now
         owner, position = group.target.astype(np.int32), self._targets.position
-        change = Change.between(now.owner, now.position, owner, position)
+        change = AssignmentDelta.between(now.owner, now.position, owner, position)
         world.ledger.own(*change, 0.0, self.epochs.cause)
         world.ledger.begin(0.0)
         for number, client in self.clients.items():

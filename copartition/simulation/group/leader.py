@@ -25,12 +25,12 @@ from assignors.interface import Assignor, RebalanceProtocol
 from assignors.registry import clients_rule, get_assignor
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from assignors.weighted.weights import Weights
-from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.clients import BEHAVIOURS
 from copartition.simulation.group.members import Members, RebalanceNotifier
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.ledger import JOINING
-from copartition.simulation.outcome.history import Change, Rebalance, Step
+from copartition.simulation.outcome.history import AssignmentDelta, HistoryStep, Rebalance
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.errors import ScenarioError
 from partitioning.java.hash_map import HashSet
@@ -120,7 +120,7 @@ FORGETFUL = frozenset({"range", "roundrobin"})
 """Strategies whose answers do not depend on previous owners."""
 
 
-class Answer(NamedTuple):
+class LeaderAnswer(NamedTuple):
     """The decision of a leader, on its way to the members.
 
     `counts` is by topic number. If the answer is held, `assignment` is the last one without the members that
@@ -194,7 +194,7 @@ class Leader:
         if members and all(memberships.consumers[member].member_id is not None for member in members):
             first = next(iter(HashSet([memberships.ids[member] for member in members])))
             self._successor = memberships.serials[first]
-        elif members and PROFILES[memberships.consumers[members[0]].client].keeps_lost:
+        elif members and BEHAVIOURS[memberships.consumers[members[0]].client].keeps_lost:
             self._successor = members[int(self._world.random.integers(len(members)))]
 
     def adopt(self, owned: Sequence[Sequence[TopicPartition]], generation: int) -> None:
@@ -213,7 +213,7 @@ class Leader:
         self._decision = Decision(group, Assignment.of(dict(zip(ids, owned, strict=True))))
         self.strategy, self.counts, self.over = self.choose(self._members.rows), list(counts), False
 
-    def decide(self, counts: list[int]) -> Answer:
+    def decide(self, counts: list[int]) -> LeaderAnswer:
         """Compute a new generation by the leader's client, from the topics it knows, and return it.
 
         `counts` has the number of partitions of each topic, by topic number.
@@ -239,7 +239,7 @@ class Leader:
             assert last is not None
             group = self._group(strategy, joining, self.counts, generation, ())
             kept = {member.id: last[member.id] for member in group.members if member.id in last}
-            return Answer(
+            return LeaderAnswer(
                 Assignment.for_group(group, kept), 0.0, strategy, self.counts, self._decision, held=True
             )
         # `change` has everything in which the next group can differ from another group with the same history.
@@ -263,11 +263,11 @@ class Leader:
         )
         took_ms = assignor_ms(self._world, began)
         assert decision.assignment is not None
-        return Answer(decision.assignment, took_ms, strategy, counts, decision)
+        return LeaderAnswer(decision.assignment, took_ms, strategy, counts, decision)
 
     def apply(
         self,
-        answer: Answer,
+        answer: LeaderAnswer,
         cause: int,
         started_ms: float,
         causes: tuple[str, ...],
@@ -299,7 +299,7 @@ class Leader:
         # A new process of a static member owns nothing yet, so it has nothing to give up.
         self.revoking = cooperative[losing[cooperative] & members.carries[cooperative]]
         kept = members.staying(before, owner, now_ms)
-        change = Change.between(before, ledger.now.position, owner, position)
+        change = AssignmentDelta.between(before, ledger.now.position, owner, position)
         ledger.own(*change, now_ms, cause)
         moved = world.history.count_moves(change)
         # The owners of these partitions stood still for the barrier and were given them again. So they go on
@@ -317,7 +317,9 @@ class Leader:
         self._count_pauses(living, owner)
         # A held decision gives new members nothing, so they must count as new again in the next decision.
         members.carries[rows] |= not answer.held
-        step = Step(rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring))
+        step = HistoryStep(
+            rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring)
+        )
         return world.note_rebalance(self.generation, started_ms, causes, moved, step)
 
     def open(self, members: NDArray[np.int32], cause: int) -> None:
@@ -381,7 +383,7 @@ class Leader:
         """
         now_ms = self._world.now_ms
         delay_ms = self._world.scenario.settings.scheduled_rebalance_max_delay_ms
-        if self.holds_ms is None and delay_ms and PROFILES[consumer.client].keeps_lost:
+        if self.holds_ms is None and delay_ms and BEHAVIOURS[consumer.client].keeps_lost:
             last = self._decision.assignment
             lost = last is not None and any(len(last.get(member, ())) for member in self.gone)
             if lost and RebalanceProtocol.COOPERATIVE in self._world.protocols(strategy):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from copartition.simulation.group.clients import (
     WAKES_MS,
-    Profile,
+    ClientBehaviour,
     draw_batches,
     draw_many,
     draw_work,
@@ -49,20 +49,22 @@ class Members:
     def __contains__(self, member: int) -> bool:
         return bool((self.rows == member).any())
 
-    def make(self, member: int, late_ms: float, *, eager: bool, profile: Profile) -> None:
+    def make(self, member: int, late_ms: float, *, eager: bool, behaviour: ClientBehaviour) -> None:
         """Describe a member that is about to join; `late_ms` is the lateness of its heartbeats."""
         self._make_room(member)
         self.every_ms[member] = self._settings.heartbeat_interval_ms + late_ms
         self.eager[member] = eager
-        self.keeps_beating[member] = profile.keeps_beating
-        self.commits[member] = profile.commits
+        self.keeps_beating[member] = behaviour.keeps_beating
+        self.commits[member] = behaviour.commits
         # NaN stands for None. It spreads through sums: if a sum is NaN, commits stay where they are.
-        self.commit_late_ms[member] = math.nan if profile.commit_late_ms is None else profile.commit_late_ms
-        self.background[member] = profile.in_background(eager=eager)
-        self.reads_on[member] = profile.reads_while_joining
-        self.calls_back_in_poll[member] = profile.calls_back_in_poll
-        self.resume_every_ms[member] = profile.resume_every_ms
-        self.polls_to_fetch[member] = profile.polls.to_fetch
+        self.commit_late_ms[member] = (
+            math.nan if behaviour.commit_late_ms is None else behaviour.commit_late_ms
+        )
+        self.background[member] = behaviour.in_background(eager=eager)
+        self.reads_on[member] = behaviour.reads_while_joining
+        self.calls_back_in_poll[member] = behaviour.calls_back_in_poll
+        self.resume_every_ms[member] = behaviour.resume_every_ms
+        self.polls_to_fetch[member] = behaviour.polls.to_fetch
         # The new member has no assignment yet with which it could rejoin; the first generation sets this to
         # True.
         self.carries[member] = False
@@ -196,8 +198,8 @@ class Members:
             self.joins_ms,  # when a member arrives at the present barrier; infinite: never
             self.stands_ms,  # since or from when a member stands still for the protocol; NaN: it does not
             self.busy_ms,  # until when a member's application does not poll
-            self.commit_late_ms,  # `Profile.commit_late_ms`, NaN for None
-            self.resume_every_ms,  # `Profile.resume_every_ms`
+            self.commit_late_ms,  # `ClientBehaviour.commit_late_ms`, NaN for None
+            self.resume_every_ms,  # `ClientBehaviour.resume_every_ms`
             self.polls_to_fetch,  # `Polls.to_fetch` of its client, a whole number
         ) = self._times
         (
@@ -205,7 +207,7 @@ class Members:
             self.eager,  # whether a member gives everything up before it joins
             self.keeps_beating,  # whether a rebalance leaves a member's heartbeats where they are
             self.commits,  # whether a member commits offsets
-            self.background,  # whether a member rejoins outside `poll`, see `Profile.joins_in_background`
+            self.background,  # whether a member rejoins outside `poll`, see `joins_in_background`
             self.reads_on,  # whether a member reads while it rejoins, unless it is eager
             self.calls_back_in_poll,  # whether a member reads nothing while a callback runs
             self.carries,  # whether a member has the last assignment when it rejoins

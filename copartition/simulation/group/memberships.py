@@ -76,7 +76,7 @@ class Memberships:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class MemberProcess:
     """A member of the classic protocol, and the state of its process.
 
     Both kinds of groups can describe a member in this form. So it has no epochs, and of a barrier it only
@@ -97,7 +97,7 @@ class Process:
     joining: bool = False  # whether it has joined, and waits for an answer
 
 
-class Reason(NamedTuple):
+class RebalanceReason(NamedTuple):
     """The reason why a group rebalances.
 
     The number is an index into `Ledger.causes`, whose text may be made more exact later. `text` stays as it
@@ -116,6 +116,6 @@ class Handover(NamedTuple):
     """
 
     generation: int  # the generation of a classic group, or the epoch of a group of the consumer protocol
-    members: list[Process]  # in the order in which they joined
+    members: list[MemberProcess]  # in the order in which they joined
     joining: list[tuple[int, float]]  # consumers that are about to join, each with the time of its join
     down_ms: float  # its coordinator answers no member until then

@@ -1,7 +1,7 @@
 """Model what the members of a classic group know of topics, and who rejoins when topics change.
 
 A client asks for metadata once in `metadata.max.age.ms`. It depends on the client which members look at the
-answer, and whether they rejoin for it (`clients.Profile`).
+answer, and whether they rejoin for it (`clients.ClientBehaviour`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.simulation.group.classic_states import ClassicGroupState
-from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.clients import BEHAVIOURS
 from copartition.simulation.group.leader import subscription
 from copartition.simulation.group.members import Members, RebalanceNotifier
 from copartition.simulation.group.timers import DONE, Timers, first_after
@@ -77,7 +77,7 @@ class Metadata:
         if leader is None or self._coordinator.state is ClassicGroupState.EMPTY:
             return
         consumer = world.memberships.consumers[leader]
-        looks = PROFILES[consumer.client].notices_racks and consumer.rack is not None
+        looks = BEHAVIOURS[consumer.client].notices_racks and consumer.rack is not None
         if looks and world.partitions.topics[topic] in self._coordinator.leader.topics():
             age_ms = world.scenario.settings.metadata_max_age_ms
             sees_ms = first_after(float(self._members.metadata_ms[leader]), age_ms, world.now_ms)
@@ -97,7 +97,7 @@ class Metadata:
         assert leader is not None
         consumer = self._world.memberships.consumers[leader]
         # A pattern is matched against existing topics (Java asks before each join); librdkafka always asks.
-        if consumer.pattern is not None or PROFILES[consumer.client].asks_before_assigning:
+        if consumer.pattern is not None or BEHAVIOURS[consumer.client].asks_before_assigning:
             return list(self._world.partitions.counts)
         # A leader asks for metadata again if other members subscribe to topics that it does not.
         own = subscription(consumer, self._world, self._world.partitions.counts)
@@ -163,7 +163,7 @@ class Metadata:
             for member in self._members.living().tolist()
             if member == leader
             or consumers[member].pattern is not None
-            or PROFILES[consumers[member].client].anyone_sees_growth
+            or BEHAVIOURS[consumers[member].client].anyone_sees_growth
         ]
 
     def _notices(self, member: int, growth: _Growth) -> float | None:
@@ -176,7 +176,7 @@ class Metadata:
         # A follower that joins with the same subscription only gets the present generation as the answer, and
         # no other member learns of it. A cooperative member also reports what it owns, which has changed
         # since it joined before.
-        rejoins = PROFILES[consumer.client].anyone_sees_growth and not self._members.eager[member]
+        rejoins = BEHAVIOURS[consumer.client].anyone_sees_growth and not self._members.eager[member]
         if not (is_leader or growth.created or rejoins):
             return None
         sees_ms = self._sees(member, growth)

@@ -20,12 +20,12 @@ from copartition.simulation.group.consumer_group import ConsumerGroup
 from copartition.simulation.group.leader import Decision, Decisions
 from copartition.simulation.group.timers import DONE, Beats, Timers
 from copartition.simulation.group.world import World
-from copartition.simulation.outcome.history import Change, Rebalance, Step
+from copartition.simulation.outcome.history import AssignmentDelta, HistoryStep, Rebalance
 from partitioning.java import string_hash
 from partitioning.kit.columns import bounds
 
 
-class Targets:
+class GroupTargets:
     """The assignor of a consumer group, and its last answer as in the coordinator's records.
 
     `strategy` returns the assignor's name, `topics` the topics that the cluster has now, and `describe` a
@@ -252,7 +252,7 @@ class Epochs:
         self._causes = [(text, self._world.ledger.cause(text))]
         self._world.history.start, _ = self._new_target(position)
 
-    def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
+    def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> AssignmentDelta:
         """Begin the rebalance to a new target, which ends the one before; return how the targets differ.
 
         `touched` are the members for which the new target changes something. `position` is the index of each
@@ -295,18 +295,20 @@ class Epochs:
         """End the rebalance as the group becomes a classic one, which begins with what each member has."""
         self.retire_target()
         now = self._world.ledger.now
-        self._world.history.goes_on(Change.between(self._owner, self._position, now.owner, now.position))
+        self._world.history.goes_on(
+            AssignmentDelta.between(self._owner, self._position, now.owner, now.position)
+        )
 
-    def _new_target(self, position: NDArray[np.int32]) -> tuple[Rebalance, Change]:
+    def _new_target(self, position: NDArray[np.int32]) -> tuple[Rebalance, AssignmentDelta]:
         """Record a new target in the run's history; return its rebalance and its difference."""
         group, partitions = self._group, self._world.partitions
         owner = group.target.astype(np.int32)
-        change = Change.between(self._owner, self._position, owner, position)
+        change = AssignmentDelta.between(self._owner, self._position, owner, position)
         self._owner, self._position = owner, position.copy()
         causes, self._causes = self._causes, []
         # The first reason of a target is the cause of its pauses.
         self.cause = causes[0][1]
-        step = Step(
+        step = HistoryStep(
             np.fromiter(group.members, np.int32, len(group.members)),
             change,
             tuple(partitions.counts),

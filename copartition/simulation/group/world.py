@@ -16,7 +16,7 @@ from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.ledger import Ledger, Partitions
-from copartition.simulation.outcome.history import History, Rebalance, Step
+from copartition.simulation.outcome.history import History, HistoryStep, Rebalance
 from copartition.simulation.outcome.result import LogEntry
 
 
@@ -202,7 +202,7 @@ class World:
         self.log.append(LogEntry(self.now_ms, what, subject, detail))
 
     def note_rebalance(
-        self, generation: int, started_ms: float, causes: tuple[str, ...], moved: int, step: Step
+        self, generation: int, started_ms: float, causes: tuple[str, ...], moved: int, step: HistoryStep
     ) -> Rebalance:
         """Write a completed generation, or an epoch with a target, to log and history; return its rebalance.
 

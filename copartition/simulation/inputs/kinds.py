@@ -3,7 +3,7 @@
 The type hints of the dataclasses give these values. msgspec reads such hints too, but it is an optional
 package, and its messages neither list the valid names nor suggest a similar one.
 
-The definition has three users: `check_fields` checks values made in Python, `read_field` reads those of a
+The definition has three users: `check_values` checks values made in Python, `read_field` reads those of a
 file, and `inputs.file` writes the schema for editors.
 """
 
@@ -440,7 +440,7 @@ def kinds_of(type_: type[Any]) -> dict[str, FieldKind]:
     return _KINDS[type_]
 
 
-def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> None:
+def check_values(value: object, path: str, name: Callable[[str], str] = str) -> None:
     """Raise `ScenarioError` if a field of a dataclass has a value that it may not have.
 
     Args:

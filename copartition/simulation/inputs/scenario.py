@@ -41,7 +41,7 @@ from copartition.simulation.inputs.events import (
     ScaleTo,
 )
 from copartition.simulation.inputs.kinds import (
-    check_fields,
+    check_values,
     kind_of,
     kinds_of,
     name_hint,
@@ -164,7 +164,7 @@ class Scenario:
         object.__setattr__(other, "seed", seed)
         object.__setattr__(other, "settled_ms", settled_ms)
         # No other field depends on these two, so only their own values are checked; see `check_scenario`.
-        check_fields(other, "$")
+        check_values(other, "$")
         return other
 
     @classmethod
@@ -248,9 +248,9 @@ def check_scenario(scenario: Scenario) -> None:
     Fields are checked first, one by one, since the other checks rely on their types. Then follow fields that
     must fit together, and last the course of events. The first fault is raised.
     """
-    check_fields(scenario, "$")
+    check_values(scenario, "$")
     for number, event in enumerate(scenario.events):
-        check_fields(event, f"$.events[{number}]")
+        check_values(event, f"$.events[{number}]")
     joins = [event.consumer for event in scenario.events if isinstance(event, Join)]
     people = len(scenario.consumers) + len(joins)
     faulty = partial(ScenarioError, path="$.consumers")
@@ -353,7 +353,7 @@ def _check_topic(name: str, topics: Collection[str], path: str) -> None:
 
 def _check_consumer(consumer: Consumer, topics: Collection[str], path: str) -> None:
     """Refuse a consumer whose fields do not fit each other or the topics."""
-    check_fields(consumer, path)
+    check_values(consumer, path)
     if consumer.close != "default" and consumer.client != "java":
         raise ScenarioError(
             f"close is {consumer.close} and client is {consumer.client}; only the Java client can choose "
@@ -422,7 +422,7 @@ def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path
 
 def _check_condition(when: Condition, event: Event, scenario: Scenario, path: str) -> None:
     """Refuse a condition without exactly one limit, or on a figure that the scenario does not have."""
-    check_fields(when, path)
+    check_values(when, path)
     fault = None
     if when.figure == REFUSED:
         if when != Condition(REFUSED) or not isinstance(event, ByName):

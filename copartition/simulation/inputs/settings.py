@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from copartition.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
 from copartition.simulation.inputs.events import Count, Number
-from copartition.simulation.inputs.kinds import check_fields
+from copartition.simulation.inputs.kinds import check_values
 from partitioning.errors import ScenarioError
 
 QUIET_MS = 3_600_000.0
@@ -61,7 +61,7 @@ class Settings:
     transaction_timeout_ms: Interval = 60_000
 
     def __post_init__(self) -> None:
-        check_fields(self, "$.settings", kafka_name)
+        check_values(self, "$.settings", kafka_name)
         for beat, limit in (
             ("heartbeat_interval_ms", "session_timeout_ms"),
             ("heartbeat_interval_ms", "max_poll_interval_ms"),
@@ -102,7 +102,7 @@ class Costs:
     network_ms: Milliseconds = 0
 
     def __post_init__(self) -> None:
-        check_fields(self, "$.costs")
+        check_values(self, "$.costs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Load:
     auto_offset_reset: Literal["earliest", "latest"] = "earliest"
 
     def __post_init__(self) -> None:
-        check_fields(self, "$.load")
+        check_values(self, "$.load")
 
     def rates_of(self, topic: str, partitions: int, first: int) -> NDArray[np.float64]:
         """Return the records a second of each of `partitions` partitions; `first` exist at the start.

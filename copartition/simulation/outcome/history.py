@@ -57,7 +57,7 @@ class Rebalance:
         return self.history.consumers(self.step)
 
 
-class Change(NamedTuple):
+class AssignmentDelta(NamedTuple):
     """The difference that one assignment makes, as columns of equal length.
 
     `partitions` are flat indexes, ascending. `owner` is the member that now has each partition, -1 for none.
@@ -76,7 +76,7 @@ class Change(NamedTuple):
         old_position: NDArray[np.int32],
         owner: NDArray[np.int32],
         position: NDArray[np.int32],
-    ) -> "Change":
+    ) -> "AssignmentDelta":
         """Return the difference between the assignment of all partitions before and now.
 
         All four columns have an element for each partition, by flat index.
@@ -89,11 +89,11 @@ class Change(NamedTuple):
         return cls(rows.astype(kind), owner[rows].astype(kind), position[rows].astype(kind))
 
 
-class Step(NamedTuple):
+class HistoryStep(NamedTuple):
     """The assignment that a rebalance decided, as its difference to the one before."""
 
     members: NDArray[np.int32]  # the memberships that the group had then, in their order
-    change: Change  # its difference to the assignment before
+    change: AssignmentDelta  # its difference to the assignment before
     counts: tuple[int, ...]  # the number of partitions of each topic, as its assignor knew it
     subscribed: frozenset[str]  # topics to which a member subscribes
     transferring: Mapping[TopicPartition, str]  # partition held back -> the member id that will get it
@@ -115,21 +115,21 @@ class History:
         # The last consumer of each partition so far; -1: none.
         self._last_consumer = np.full(partitions.total, -1, np.int32)
         self._memberships = memberships
-        self._steps: list[Step] = []
+        self._steps: list[HistoryStep] = []
         self._at = -1  # the step that `_owner` and `_position` show
         self._owner = self._position = np.empty(0, np.int32)
 
-    def record(self, step: Step) -> int:
+    def record(self, step: HistoryStep) -> int:
         """Store the assignment of a rebalance; return the number of its step."""
         if self._steps and self._steps[-1].counts == step.counts:
             step = step._replace(counts=self._steps[-1].counts)  # equal tuples are stored once
         self._steps.append(step)
         return len(self._steps) - 1
 
-    def goes_on(self, change: Change) -> None:
+    def goes_on(self, change: AssignmentDelta) -> None:
         """Store a change that no rebalance made, so that the next rebalance counts its moves from there."""
         counts = self._steps[-1].counts if self._steps else ()
-        self._steps.append(Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
+        self._steps.append(HistoryStep(np.empty(0, np.int32), change, counts, frozenset(), {}))
 
     def places(
         self, assignment: Assignment, members: NDArray[np.int32]
@@ -153,7 +153,7 @@ class History:
             position[rows] = ranks(member)
         return owner, position
 
-    def count_moves(self, change: Change) -> int:
+    def count_moves(self, change: AssignmentDelta) -> int:
         """Return how many of a change's partitions go from one consumer to another.
 
         A partition that had no owner for a while is compared with the last consumer that had it.

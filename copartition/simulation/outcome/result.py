@@ -226,7 +226,7 @@ class SimulationResult:
                 has no load.
         """
         run = f"{self.scenario.name} with {self.scenario.assignor}, seed {self.scenario.seed}"
-        check([self.summary], expected, run, lambda figure, _: _name_culprit(self, figure))
+        check_figures([self.summary], expected, run, lambda figure, _: _name_culprit(self, figure))
 
 
 _LIMIT = re.compile(rf"\s*({COMPARISON})?\s*(\d+(?:_\d+)*(?:\.\d+)?)\s*({'|'.join(UNITS)})?\s*")
@@ -246,7 +246,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))
 
 
-def check(
+def check_figures(
     summaries: Sequence[RunSummary],
     expected: Mapping[str, str | float],
     whose: str,

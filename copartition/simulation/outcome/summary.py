@@ -18,7 +18,7 @@ from copartition.simulation.outcome.result import (
     Outage,
     RunSummary,
     SimulationResult,
-    check,
+    check_figures,
     grows,
     percentile,
 )
@@ -165,4 +165,4 @@ class Runs:
         def blame(_figure: str, others: Sequence[RunSummary]) -> str:
             return f"; in {len(others):,} of {runs}, first with seed {others[0].seed}" if others else ""
 
-        check(self.summaries, expected, f"{scenario.name} with {scenario.assignor}, {runs}", blame)
+        check_figures(self.summaries, expected, f"{scenario.name} with {scenario.assignor}, {runs}", blame)

@@ -1,8 +1,8 @@
 """Model how far behind every partition is, as a flow of records.
 
-There are three parts. The ledger's fold notifies `Flow` of who reads which partition; `ReaderChanges` groups
-these changes into rounds; and `Readers` (`records.readers`) computes each round for all its consumers at
-once.
+There are three parts. The ledger's fold notifies `RecordFlow` of who reads which partition; `ReaderChanges`
+groups these changes into rounds; and `Readers` (`records.readers`) computes each round for all its consumers
+at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -250,7 +250,7 @@ def _sort(changes: list[_Rows]) -> Iterator[Round]:
         begin = end
 
 
-class Flow:
+class RecordFlow:
     """The records of a group: computes from who reads what how many are behind, read twice and lost.
 
     Changes name partitions by flat index. A change names each partition once, and the changes of one

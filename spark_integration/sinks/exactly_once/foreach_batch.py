@@ -12,7 +12,7 @@ from spark_integration.routing import hashable, route
 from spark_integration.session import register
 from spark_integration.sinks.exactly_once.driver import place_for
 from spark_integration.sinks.exactly_once.target import target_of
-from spark_integration.sinks.options import librdkafka_names, read_options
+from spark_integration.sinks.options import librdkafka_names, read_sink_options
 from spark_integration.sinks.placement import check_choice
 from spark_integration.sinks.records import TYPES, check_columns
 
@@ -89,7 +89,7 @@ def write_exactly_once(
     if first_version is not None:
         options["txnFirstVersion"] = str(first_version)
     # The count 0 is a stand-in: `place_for` returns the count for which the rows have to be placed.
-    count = place_for(target_of(read_options(options, os.environ), 0, None, stream=False))
+    count = place_for(target_of(read_sink_options(options, os.environ), 0, None, stream=False))
     if "partition" not in df.columns:
         if "key" not in df.columns:
             raise ColumnError("rows are placed by a column 'key' or 'partition', and have neither")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assignors import Group, Member, Topic
 from assignors.columnar.numbering import BrokerNumbering, OddGroup, Subscriptions, members_by_hash
-from assignors.columnar.uniform_structures import Slots, Targets, recall_targets
+from assignors.columnar.uniform_structures import OldTargets, Slots, recall_targets
 from assignors.group import CarriedMembers
 from assignors.rules.group_spec import GroupSpec
 from partitioning.topic_partition import TopicPartition
@@ -19,14 +19,14 @@ SPARSE = [*range(0, 80, 16), *range(1, 80, 13)]
 """Numbers of which many share a place in a small HashSet, so that its order is not that of numbers."""
 
 
-def targets_of(members: list[Member]) -> tuple[Targets, BrokerNumbering, list[int]]:
+def targets_of(members: list[Member]) -> tuple[OldTargets, BrokerNumbering, list[int]]:
     """The targets of members, their numbering and the order in which the coordinator visits the members."""
     carried = CarriedMembers.of(members)
     joined = members_by_hash(carried.column("id"))
     recorded, sizes = recall_targets(carried, joined)
     subscriptions = Subscriptions.of(carried, joined.tolist())
     numbering = BrokerNumbering.of_cluster(TOPICS, carried, subscriptions, set(recorded.names))
-    return Targets.of(recorded, sizes, numbering), numbering, joined.tolist()
+    return OldTargets.of(recorded, sizes, numbering), numbering, joined.tolist()
 
 
 @given(

@@ -26,7 +26,7 @@ from kafka.coordinator.assignors.sticky import partition_movements, sticky_assig
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.answers import by_topic
+from assignors.answers import numbers_by_topic
 from assignors.assignment import Assignment
 from assignors.group import StickyUserData
 from assignors.partition_list import PartitionList
@@ -107,13 +107,13 @@ def _member_of_kafka_python(name: str, member: Member) -> SimpleNamespace:
     """A member as JoinGroup's answer brings it to a leader of kafka-python."""
     sent: dict[str, Any] = {"version": 0, "topics": [*member.topics], "user_data": b""}
     if name == "kafka-python-sticky" and isinstance(member.user_data, StickyUserData):
-        had = by_topic(member.user_data.partitions)
+        had = numbers_by_topic(member.user_data.partitions)
         sent["user_data"] = sticky_assignor.StickyAssignorUserData(had, member.user_data.generation).encode()
     elif name == "kafka-python-sticky":
         sent["user_data"] = member.user_data or b""
     elif name == "kafka-python-cooperative-sticky":
         kind = ConsumerProtocolSubscription.TopicPartition
-        owned = by_topic(PartitionList.of(member.owned))
+        owned = numbers_by_topic(PartitionList.of(member.owned))
         sent |= {
             "version": 1,
             "owned_partitions": [kind(topic=topic, partitions=mine) for topic, mine in owned],
@@ -128,7 +128,7 @@ def _member_of_aiokafka(member: Member) -> ConsumerProtocolMemberMetadata:
     """A member as JoinGroup's answer brings it to a leader of aiokafka, whose members send no generation."""
     data = member.user_data or b""
     if isinstance(data, StickyUserData):
-        data = aiokafka_sticky.StickyAssignorUserDataV1(by_topic(data.partitions), -1).encode()
+        data = aiokafka_sticky.StickyAssignorUserDataV1(numbers_by_topic(data.partitions), -1).encode()
     return ConsumerProtocolMemberMetadata(0, [*member.topics], data)
 
 

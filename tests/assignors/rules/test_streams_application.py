@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from assignors import StreamsGroup, StreamsMember, Subtopology
-from assignors.streams.application import RUNNING, Application, Process, name_of
+from assignors.streams.application import RUNNING, Application, Process, task_name
 from partitioning.errors import InvalidGroupError
 from partitioning.topic_partition import TopicPartition
 
@@ -79,4 +79,4 @@ def test_ids_that_no_application_has_are_refused(group: StreamsGroup, message: s
 
 
 def test_a_task_is_named_as_kafka_streams_names_it() -> None:
-    assert name_of(TopicPartition("1", 3)) == "1_3"
+    assert task_name(TopicPartition("1", 3)) == "1_3"

@@ -5,7 +5,7 @@ import pytest
 
 from assignors import Group, Member, Topic, get_assignor
 from assignors.columnar.sticky_structures import recall_user_data
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import number_group
 from assignors.weighted.weights import Capacities, Weights, read_weights
 from partitioning.errors import InvalidConfigError
 
@@ -16,7 +16,7 @@ def weights_of(weights, *, topics=(("a", 3), ("b", 2))):
     """What the partitions of a-0, a-1, ..., b-1 weigh, in multiples of the first."""
     members = [Member("m", [name for name, _ in topics])]
     group = Group([Topic(name, count) for name, count in topics], members)
-    found = weights.of(read_group(group, recall_user_data(group.members)))
+    found = weights.of(number_group(group, recall_user_data(group.members)))
     return (found / found[0]).tolist()
 
 

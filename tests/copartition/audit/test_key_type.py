@@ -40,7 +40,7 @@ class Read:
 @pytest.fixture
 def servers(monkeypatch):
     """A cluster whose orders have keys of text, and whose payments the same as integers."""
-    monkeypatch.setattr(cluster, "Reading", Read)
+    monkeypatch.setattr(cluster, "TopicReading", Read)
     return "localhost:1"
 
 

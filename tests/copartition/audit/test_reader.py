@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from copartition.audit import reader, topic_state
 from copartition.audit.cluster import audit_topic
-from copartition.audit.reader import Messages, Reading
+from copartition.audit.reader import Messages, TopicReading
 from copartition.audit.topic_audit import Records, Selection
 from partitioning import partition_batch
 from partitioning.errors import (
@@ -41,8 +41,8 @@ def written(servers: str, topic: str, keys: list[bytes | None], **config: str) -
     assert producer.flush(GENEROUS_S) == 0
 
 
-def read(topic: str, servers: str, *selection: Selection) -> tuple[list[Records], reader.Reading]:
-    with Reading(topic, {"bootstrap.servers": servers}, *selection) as found:
+def read(topic: str, servers: str, *selection: Selection) -> tuple[list[Records], reader.TopicReading]:
+    with TopicReading(topic, {"bootstrap.servers": servers}, *selection) as found:
         return list(found), found
 
 
@@ -81,7 +81,7 @@ def test_records_are_where_they_were_written(mocked) -> None:
 
 def test_the_end_is_where_it_was_when_reading_began(mocked) -> None:
     topic, servers = mocked([*KEYS])
-    with Reading(topic, {"bootstrap.servers": servers}) as found:
+    with TopicReading(topic, {"bootstrap.servers": servers}) as found:
         written(servers, topic, [b"late"] * 50)
         assert sorted(map(repr, keys_of(list(found)))) == sorted(map(repr, KEYS))
 
@@ -154,13 +154,13 @@ def test_a_broker_that_is_down_is_told_at_once() -> None:
 def test_a_tls_mismatch_is_told_by_name(mocked) -> None:
     topic, servers = mocked([])
     with pytest.raises(BrokerUnreachableError, match=r"the broker speaks no TLS.*: try PLAINTEXT"):
-        Reading(topic, {"bootstrap.servers": servers, "security.protocol": "ssl"})
+        TopicReading(topic, {"bootstrap.servers": servers, "security.protocol": "ssl"})
 
 
 @pytest.mark.parametrize("config", [{}, {"bootstrap.servers": "localhost:1", "no.such.setting": "1"}])
 def test_settings_that_name_no_cluster_are_refused(config: dict[str, str]) -> None:
     with pytest.raises(InvalidConfigError):
-        Reading("orders", config)
+        TopicReading("orders", config)
 
 
 def test_large_messages_are_asked_for_a_few_at_a_time(mock_cluster: MockCluster) -> None:
@@ -234,7 +234,7 @@ def test_no_group_and_no_topic_comes_of_it(broker: Kafka) -> None:
 def test_a_topic_that_grows_meanwhile_is_said_to(broker: Kafka) -> None:
     servers, topic = broker.bootstrap_servers, broker.create_topic(2)
     written(servers, topic, [*KEYS])
-    with Reading(topic, {"bootstrap.servers": servers}) as found:
+    with TopicReading(topic, {"bootstrap.servers": servers}) as found:
         broker.grow_topic(topic, 5)
         assert len(keys_of(list(found))) == 600
         assert found.num_partitions == 2
@@ -253,7 +253,7 @@ def shown_id(admin: AdminClient, topic: str) -> str | None:
 
 def test_who_cannot_be_asked_whether_it_is_the_same_topic_gives_no_verdict(mocked) -> None:
     topic, servers = mocked([*KEYS])
-    with Reading(topic, {"bootstrap.servers": servers}) as found:
+    with TopicReading(topic, {"bootstrap.servers": servers}) as found:
         silence: Future[None] = Future()
         silence.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
         found._state.id = "known when reading began"
@@ -270,7 +270,7 @@ def test_a_topic_that_goes_meanwhile_gives_no_verdict(broker: Kafka, again: bool
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
     written(servers, topic, [*KEYS])
-    with Reading(topic, {"bootstrap.servers": servers}) as found:
+    with TopicReading(topic, {"bootstrap.servers": servers}) as found:
         admin.delete_topics([topic])[topic].result()
         if again:
             admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
@@ -291,7 +291,7 @@ def test_the_right_that_is_missing_is_named(secured: Secured, which: str, right:
     written(secured.admin_servers, topic, [*KEYS])
     with (
         pytest.raises(TopicAccessError, match=f"needs {right} on the topic"),
-        Reading(topic, settings(secured)) as found,
+        TopicReading(topic, settings(secured)) as found,
     ):
         list(found)
     # Other tests of this broker want the topic without records.

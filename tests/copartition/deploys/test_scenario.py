@@ -13,7 +13,7 @@ from copartition.deploys.scenario import (
     scenarios_of_record,
     with_waiting,
 )
-from copartition.groups.snapshot import Step, record_line
+from copartition.groups.snapshot import RecordStep, record_line
 from copartition.simulation import Crash, Deployment, Grow, Leave, Load, RollingRestart, Scenario, simulate
 from copartition.simulation.inputs.file import scenario_to_dict
 from partitioning.errors import SourceError
@@ -146,7 +146,8 @@ def recorded(tmp_path):
         states = [*before, *[one] * (len(seen) - len(before))]
         rows = zip(seen, since, states, strict=True)
         steps = [
-            Step(at, earlier, state, None, {"t": ends}, committed) for (at, ends), earlier, state in rows
+            RecordStep(at, earlier, state, None, {"t": ends}, committed)
+            for (at, ends), earlier, state in rows
         ]
         path.write_text("".join(map(record_line, steps)))
         return str(path)
@@ -232,7 +233,7 @@ def test_a_group_has_been_quiet_since_the_last_rebalance_of_its_record(recorded,
 
 def test_a_group_was_quiet_until_it_was_seen_last_before_the_next_rebalance(tmp_path):
     one = watched("Stable", "range", count=2, a=[0], b=[1])
-    steps = [Step(0, None, ALONE), Step(10, 9, one), Step(50, 49, HIDDEN)]
+    steps = [RecordStep(0, None, ALONE), RecordStep(10, 9, one), RecordStep(50, 49, HIDDEN)]
     path = tmp_path / "night.ndjson"
     path.write_text("".join(map(record_line, steps)))
     assert {deploy.scenario.settled_ms for deploy in scenarios_of_record(str(path))} == {39_000}
@@ -240,7 +241,7 @@ def test_a_group_was_quiet_until_it_was_seen_last_before_the_next_rebalance(tmp_
 
 def test_a_record_of_a_group_that_never_settles_is_refused(tmp_path):
     path = tmp_path / "night.ndjson"
-    path.write_text(record_line(Step(0, None, watched("PreparingRebalance", "range", a=[]))))
+    path.write_text(record_line(RecordStep(0, None, watched("PreparingRebalance", "range", a=[]))))
     with pytest.raises(SourceError, match=r"night\.ndjson: no step shows a stable group with members"):
         list(scenarios_of_record(str(path)))
 

@@ -7,14 +7,14 @@ import pytest
 from assignors.state import UNKNOWN_LAG
 from copartition.assignment_diff import diff, read_pair
 from copartition.groups import parse_snapshot, read_source
-from copartition.groups.snapshot import Step, read_record, record_line
+from copartition.groups.snapshot import RecordStep, read_record, record_line
 from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
 
 ONE = group("Stable", generation=7, a=[0, 1], b=[2, 3])
 TWO = group("Reconciling", "uniform", "consumer", a=[0, 1, 2, 3])
 TARGET = group("Reconciling", "uniform", "consumer", a=[0, 1, 2])
-STEPS = [Step(1000.5, None, ONE), Step(2000.125, 1999.0, TWO, TARGET, {"t": {0: 12, 3: 0}})]
+STEPS = [RecordStep(1000.5, None, ONE), RecordStep(2000.125, 1999.0, TWO, TARGET, {"t": {0: 12, 3: 0}})]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_record_gives_back_what_was_seen_and_when(record):
 def test_a_line_has_the_lag_of_what_was_committed_and_has_an_end(tmp_path):
     path = tmp_path / "lag.ndjson"
     offsets = {"t": {0: 10, 1: 9, 2: 8}, "gone": {0: 1}}
-    path.write_text(record_line(Step(0, None, ONE, None, {"t": {0: 12, 1: 7, 3: 5}}, offsets)))
+    path.write_text(record_line(RecordStep(0, None, ONE, None, {"t": {0: 12, 1: 7, 3: 5}}, offsets)))
     (step,) = read_record(path)
     lags = dict(zip(step.state.partition.tolist(), step.state.lag.tolist(), strict=True))
     assert lags == {0: 2, 1: -2, 2: UNKNOWN_LAG, 3: UNKNOWN_LAG}

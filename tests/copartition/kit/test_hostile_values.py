@@ -20,7 +20,7 @@ from copartition.kit.words import Table, utc, visible, visible_lines
 from copartition.shell.commands import Output, QuietCommand, write
 from copartition.simulation import Consumer, Scenario
 from copartition.simulation.inputs.file import scenario_yaml
-from copartition.why.history import Cause, Line, Rebalance
+from copartition.why.history import Cause, Line, LoggedRebalance
 from copartition.why.page import moment
 from copartition.why.unpack import moment_of, stamp_of, unpack
 from partitioning.kit.formats import decode_json
@@ -49,7 +49,7 @@ def test_a_time_with_a_zone_of_more_than_a_day_is_none(zone, words):
 
 def test_lengths_between_clocks_that_differ_are_unknown():
     line = Line("server.log", 7)
-    rebalance = Rebalance(3, Cause.JOINED, "a", "", line, began=100.0, joined=99.0, ended=98.5)
+    rebalance = LoggedRebalance(3, Cause.JOINED, "a", "", line, began=100.0, joined=99.0, ended=98.5)
     assert (rebalance.join_s, rebalance.sync_s) == (None, None)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from copartition.reshape.refusals import why_refused
+from copartition.reshape.refusals import why_not_reshaped
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from copartition.reshape.refusals import why_refused
     ],
 )
 def test_internal_topics_are_refused_by_name_with_the_reason(topic: str, word: str) -> None:
-    assert word in (why_refused(topic) or "")
+    assert word in (why_not_reshaped(topic) or "")
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,13 @@ def test_internal_topics_are_refused_by_name_with_the_reason(topic: str, word: s
     ],
 )
 def test_topics_of_applications_are_not(topic: str) -> None:
-    assert why_refused(topic, [b"task-1", b"connector-2"]) is None
+    assert why_not_reshaped(topic, [b"task-1", b"connector-2"]) is None
 
 
 def test_topics_of_connect_with_other_names_are_known_by_their_keys() -> None:
-    assert "status" in (why_refused("states", [b"status-connector-a", b"status-task-a-0"]) or "")
-    assert "offsets" in (why_refused("places", [b'["file",{"filename":"x"}]', b'["db", {"table": 1}]']) or "")
+    assert "status" in (why_not_reshaped("states", [b"status-connector-a", b"status-task-a-0"]) or "")
+    assert "offsets" in (
+        why_not_reshaped("places", [b'["file",{"filename":"x"}]', b'["db", {"table": 1}]']) or ""
+    )
     # One key of ten like that is chance.
-    assert why_refused("states", [b"status-connector-a", *[b"user"] * 9]) is None
+    assert why_not_reshaped("states", [b"status-connector-a", *[b"user"] * 9]) is None

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from copartition.kit.evidence import Evidence
 from copartition.reshape.plan import plan_reshape, refused_plan
-from copartition.reshape.report import headline, plan_json, plan_markdown, print_plan, reshape_schema
+from copartition.reshape.report import plan_json, plan_markdown, print_plan, reshape_headline, reshape_schema
 from copartition.reshape.report_steps import (
     back_lines,
     position_table,
@@ -56,14 +56,14 @@ def text_of(draw) -> str:
 def test_json_is_as_its_schema_says(name: str) -> None:
     document = json.loads(plan_json(PLANS[name]))
     fastjsonschema.compile(reshape_schema())(document)
-    assert document["verdict"] == headline(PLANS[name])
+    assert document["verdict"] == reshape_headline(PLANS[name])
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_text_and_markdown_say_the_same_answer_reasons_and_prices(name: str) -> None:
     plan = PLANS[name]
     text, markdown = text_of(partial(print_plan, plan)), plan_markdown(plan).replace("\\", "")
-    for said in [headline(plan), *(reason.text for reason in plan.reasons)]:
+    for said in [reshape_headline(plan), *(reason.text for reason in plan.reasons)]:
         assert said in text
         assert said in markdown
     for way in plan.ways:
@@ -73,15 +73,15 @@ def test_text_and_markdown_say_the_same_answer_reasons_and_prices(name: str) -> 
 
 
 def test_headlines() -> None:
-    assert headline(PLANS["yes"]) == (
+    assert reshape_headline(PLANS["yes"]) == (
         "yes, orders can get 48 partitions by the rule of java (12 now) and keep each key's records in "
         "order, by a new topic"
     )
-    assert headline(PLANS["unknown"]).startswith("cannot tell whether orders can get 48 partitions")
-    assert headline(PLANS["no end"]).startswith(
+    assert reshape_headline(PLANS["unknown"]).startswith("cannot tell whether orders can get 48 partitions")
+    assert reshape_headline(PLANS["no end"]).startswith(
         "no, not all can be kept: writers add 1,000,000 records a second"
     )
-    assert headline(PLANS["refused"]).startswith("no, __consumer_offsets is not reshaped: it holds")
+    assert reshape_headline(PLANS["refused"]).startswith("no, __consumer_offsets is not reshaped: it holds")
 
 
 def test_steps_say_whom_they_stop() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from copartition.groups.snapshot import Step, record_line
+from copartition.groups.snapshot import RecordStep, record_line
 from copartition.simulation import Phase
 from copartition.simulation.inputs.scenario import BROKER_SIDE
 from tests.copartition.watch.groups import group
@@ -38,7 +38,7 @@ def record_of(result, interval_s=1.0):
             "PreparingRebalance" if hidden else "Stable", scenario.assignor, count=partitions, **owned
         )
         if (hidden, owned) != before:
-            lines.append(record_line(Step(at, since, state)))
+            lines.append(record_line(RecordStep(at, since, state)))
         before, since = (hidden, owned), at
     return "".join(lines)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from copartition.groups.snapshot import Step, record_line
+from copartition.groups.snapshot import RecordStep, record_line
 from copartition.simulation import Scenario
 from copartition.simulation.inputs.file import ready_scenarios
 from tests.copartition.watch.groups import group
@@ -286,7 +286,7 @@ def record(tmp_path):
             (ends, ends - 1, group("Stable", "range", a=[0, 1, 2, 3])),
         ]
         path = tmp_path / "night.ndjson"
-        path.write_text("".join(record_line(Step(*look)) for look in seen))
+        path.write_text("".join(record_line(RecordStep(*look)) for look in seen))
         return path
 
     return write

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from copartition.groups.snapshot import Step, record_line
+from copartition.groups.snapshot import RecordStep, record_line
 from copartition.simulate_scenarios.replay import replay_record
 from partitioning.errors import ScenarioError, SourceError, UnknownStrategyError
 from tests.copartition.watch.groups import group
@@ -21,7 +21,7 @@ def record(tmp_path):
 
     def write(*steps, end="\n"):
         path = tmp_path / "night.ndjson"
-        path.write_text("".join(record_line(Step(*step)) for step in steps).removesuffix("\n") + end)
+        path.write_text("".join(record_line(RecordStep(*step)) for step in steps).removesuffix("\n") + end)
         return path
 
     return write

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from copartition.groups.snapshot import Step, record_line
+from copartition.groups.snapshot import RecordStep, record_line
 from copartition.simulate_scenarios import size_search
 from tests.copartition.watch.groups import group
 
@@ -107,7 +107,10 @@ def night(tmp_path):
     def write(records):
         state = group("Stable", "range", a=[0, 1], b=[2, 3])
         ends = [dict.fromkeys(range(4), end) for end in (100, 100 + records)]
-        steps = [Step(0, None, state, None, {"t": ends[0]}), Step(600, 599, state, None, {"t": ends[1]})]
+        steps = [
+            RecordStep(0, None, state, None, {"t": ends[0]}),
+            RecordStep(600, 599, state, None, {"t": ends[1]}),
+        ]
         path = tmp_path / "night.ndjson"
         path.write_text("".join(map(record_line, steps)))
         return path

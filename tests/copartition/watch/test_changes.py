@@ -4,7 +4,7 @@ import pytest
 
 from assignors.state import MemberIdentity
 from copartition.groups.names import Names
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import RecordStep
 from copartition.watch.changes import ChangeKind, Watch
 from tests.copartition.watch.groups import group
 
@@ -19,7 +19,7 @@ def test_members_without_an_id_have_names():
 def watched(*seen):
     """The changes after the first step; each step is (at, since, state)."""
     watch = Watch()
-    first, *others = [watch.see(Step(at, since, state)) for at, since, state in seen]
+    first, *others = [watch.see(RecordStep(at, since, state)) for at, since, state in seen]
     assert [change.kind for change in first] == [ChangeKind.STATE]
     return [change for changes in others for change in changes]
 

@@ -10,7 +10,7 @@ import pytest
 
 from copartition.assignment_diff import read_pair
 from copartition.groups.live import reader
-from copartition.groups.snapshot import Step, read_record, record_line
+from copartition.groups.snapshot import RecordStep, read_record, record_line
 from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
 from tests.support.waiting import GENEROUS_S, wait_for
@@ -127,7 +127,7 @@ def test_trouble_is_2(run, live, arguments, fault):
 
 def test_a_group_with_the_name_of_a_record_is_a_group_where_a_cluster_is_named(run, live, tmp_path):
     path = tmp_path / "x.ndjson"
-    path.write_text(record_line(Step(0, None, BEFORE[0])))
+    path.write_text(record_line(RecordStep(0, None, BEFORE[0])))
     live(AFTER)
     assert "2 members" in run("watch", path, "-b", "h:1", "--count", "1").stdout
     assert "1 member," in run("watch", path).stdout

@@ -4,9 +4,14 @@ import json
 
 import pytest
 
-from copartition.groups.kinds.model import ShareGroup, ShareMember, StreamsGroup, StreamsMember
+from copartition.groups.kinds.model import (
+    ShareGroupState,
+    ShareMemberState,
+    StreamsGroupState,
+    StreamsMemberState,
+)
 from copartition.groups.live import reader as consumers
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import RecordStep
 from copartition.watch import reader
 from copartition.watch.report import WatchReport
 from partitioning.errors import OtherGroupKindError, SourceError
@@ -17,20 +22,20 @@ GONE = (group("Dead", strategy=None, count=0), None)
 
 def share(epoch=1, status="Stable", **members):
     """A share group of orders: `a=[0, 1]` is a member and the partitions that it may read."""
-    read = tuple(ShareMember(name, name, partitions={"orders": held}) for name, held in members.items())
-    return ShareGroup(
+    read = tuple(ShareMemberState(name, name, partitions={"orders": held}) for name, held in members.items())
+    return ShareGroupState(
         name="g", status=status, strategy="simple", group_epoch=epoch, assignment_epoch=epoch, members=read
     )
 
 
 def streams(epoch=1, assigned=None, status="Stable", **members):
     """A Streams group: `a={"active": {"0": [1]}}` is a member and its tasks by role."""
-    return StreamsGroup(
+    return StreamsGroupState(
         name="g",
         status=status,
         group_epoch=epoch,
         assignment_epoch=epoch if assigned is None else assigned,
-        members=tuple(StreamsMember(name, name, **tasks) for name, tasks in members.items()),
+        members=tuple(StreamsMemberState(name, name, **tasks) for name, tasks in members.items()),
     )
 
 
@@ -40,7 +45,9 @@ def lines_of(*states, form="text"):
     lines = [
         line
         for second, state in enumerate(states)
-        for line in report.lines(Step(second + 0.25, second - 1 if second else None, state)).splitlines()
+        for line in report.lines(
+            RecordStep(second + 0.25, second - 1 if second else None, state)
+        ).splitlines()
     ]
     return lines, report.summary(len(states), 1.25)
 

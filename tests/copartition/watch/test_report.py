@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from assignors.state import GroupState
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import RecordStep
 from copartition.watch.changes import Trouble
 from copartition.watch.report import WatchReport, trouble_text
 from tests.copartition.watch.groups import group
@@ -17,7 +17,7 @@ NO_GROUP = GroupState.without_partitions(name="g", status="Dead")
 
 def report_of(*seen, form="text"):
     report = WatchReport(form)
-    return "".join(report.lines(Step(*look)) for look in seen), report
+    return "".join(report.lines(RecordStep(*look)) for look in seen), report
 
 
 def lines(*seen):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from copartition.why.evidence import Kind, read_evidence
 from copartition.why.messages import ANYWHERE, MOST_PLACES, Message, concerns_a_group, find, messages
+from copartition.why.statements import Kind, read_statements
 from partitioning.kit.packages import read_toml
 from tests.support.tiers import sample
 
@@ -77,7 +77,7 @@ def test_a_line_with_a_message_is_not_skipped(program: str, template: str, tmp_p
     before = "Words " if template.startswith(ANYWHERE) else ""
     message = f"{prefix}{before}{written(template, optional=False)}; more"
     path.write_text(json.dumps({"message": message}) + "\n")
-    statements = read_evidence([str(path)]).statements
+    statements = read_statements([str(path)]).statements
     assert len(statements) == 1 or '"subscribed"' in f'"{messages_kind(program, template)}"'
 
 

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from copartition.why.history import Cause, GroupHistory
-from copartition.why.offsets_topic import TopicRecord, read_topic, topic_history
+from copartition.why.offsets_topic import TopicRecord, read_group_records, topic_history
 from partitioning.errors import BrokerUnreachableError, ProtocolError, TopicAccessError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "offsets_topic"
@@ -281,7 +281,7 @@ def consumer(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_partition_of_a_group_is_read_from_its_beginning_to_its_end(consumer: Any) -> None:
     consumer.gives = [message(0, b"key", b"value"), message(4, b"key"), message(5), END, message(6)]
-    assert [*read_topic("g", {"bootstrap.servers": "b:1"})] == [
+    assert [*read_group_records("g", {"bootstrap.servers": "b:1"})] == [
         TopicRecord(3, 0, 5_000, b"key", b"value"),
         TopicRecord(3, 4, 5_000, b"key", None),
         TopicRecord(3, 5, 5_000, b"", None),
@@ -298,7 +298,7 @@ def test_the_partition_of_a_group_is_read_from_its_beginning_to_its_end(consumer
 
 def test_a_partition_of_which_nothing_comes_is_said_to_be_out_of_reach(consumer: Any) -> None:
     consumer.gives = [message(0, b"key")]
-    records = read_topic("g", {})
+    records = read_group_records("g", {})
     assert len([*islice(records, 1)]) == 1
     with pytest.raises(BrokerUnreachableError, match="__consumer_offsets-3: nothing came"):
         next(records)
@@ -308,5 +308,5 @@ def test_a_partition_of_which_nothing_comes_is_said_to_be_out_of_reach(consumer:
 def test_a_partition_that_may_not_be_read_is_an_error_of_rights(consumer: Any) -> None:
     consumer.gives = [message(error=KafkaError.TOPIC_AUTHORIZATION_FAILED)]
     with pytest.raises(TopicAccessError, match="TOPIC_AUTHORIZATION_FAILED READ 3"):
-        next(read_topic("g", {}))
+        next(read_group_records("g", {}))
     assert consumer.closed

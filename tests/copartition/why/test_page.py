@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from copartition.shell.main import copartition
-from copartition.why.evidence import Line
-from copartition.why.history import Cause, GroupHistory, Rebalance
+from copartition.why.history import Cause, GroupHistory, LoggedRebalance
 from copartition.why.page import MOST_LANES, MOST_ROWS, picture_of, why_html
+from copartition.why.statements import Line
 from tests.support.pages import Page
 
 LOGS = Path(__file__).parents[2] / "golden" / "logs"
@@ -20,10 +20,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 LINE = Line("server.log", 7)
 
 
-def rebalance(at: float, cause: Cause, member: str | None, **more: object) -> Rebalance:
+def rebalance(at: float, cause: Cause, member: str | None, **more: object) -> LoggedRebalance:
     """Two seconds of joining, then one until the assignment."""
     times = {"began": at, "joined": at + 2, "ended": at + 3}
-    return Rebalance(int(at), cause, member, "", LINE, **times | more)  # type: ignore[arg-type]
+    return LoggedRebalance(int(at), cause, member, "", LINE, **times | more)  # type: ignore[arg-type]
 
 
 LIFE = [
@@ -35,7 +35,7 @@ LIFE = [
 ]
 
 
-def html(*rebalances: Rebalance, name: str = "billing") -> str:
+def html(*rebalances: LoggedRebalance, name: str = "billing") -> str:
     return why_html([(GroupHistory(name, "classic", rebalances, (), ("times without a zone are UTC",)), [])])
 
 
@@ -49,7 +49,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def stays(name: str, *rebalances: Rebalance) -> list[tuple[float, float]]:
+def stays(name: str, *rebalances: LoggedRebalance) -> list[tuple[float, float]]:
     """When a member was in the group."""
     picture = picture_of(rebalances)
     assert picture is not None

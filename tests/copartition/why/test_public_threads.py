@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from copartition.why.evidence import read_evidence
 from copartition.why.rebalances import histories
+from copartition.why.statements import read_statements
 
 FOLDER = Path(__file__).parent / "threads"
 TEXT = (Path(__file__).parents[3] / "docs" / "why.md").read_text(encoding="utf-8")
@@ -25,7 +25,7 @@ def test_every_thread_has_a_row_and_lines() -> None:
 @pytest.mark.parametrize(("repository", "number", "causes"), ROWS)
 def test_the_answer_is_that_of_the_table(repository: str, number: str, causes: str) -> None:
     path = FOLDER / f"{repository.rpartition('/')[2].lower()}-{number}.log"
-    groups = histories(read_evidence([str(path)]))
+    groups = histories(read_statements([str(path)]))
     answered = [f"{rebalance.cause.value}" for group in groups for rebalance in group.rebalances]
     assert ", ".join(answered) == causes
 
@@ -40,7 +40,7 @@ def test_the_answer_is_that_of_the_table(repository: str, number: str, causes: s
 def test_a_client_that_is_not_read_is_no_answer(tmp_path: Path, line: str) -> None:
     path = tmp_path / "client.log"
     path.write_text(line + "\n")
-    reading = read_evidence([str(path)])
+    reading = read_statements([str(path)])
     assert histories(reading) == []
     assert reading.unread is not None
     assert reading.unread.program in {"franz-go", "brod"}

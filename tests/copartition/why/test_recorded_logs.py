@@ -11,10 +11,10 @@ import pytest
 
 from copartition.simulation import Scenario, simulate
 from copartition.simulation.inputs.file import scenario_yaml
-from copartition.why.cures import scenario_of
-from copartition.why.evidence import read_evidence
+from copartition.why.cures import logged_scenario
 from copartition.why.history import REPLACED, Cause, returns
 from copartition.why.rebalances import histories
+from copartition.why.statements import read_statements
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SILENT = {("kafka-python-range", Cause.TOPICS): Cause.UNKNOWN, ("aiokafka-range"
 
 def history(group: str, part: str = "*") -> GroupHistory:
     paths = sorted(map(str, (GOLDEN / group).glob(f"{part}.log.gz")))
-    (found,) = histories(read_evidence(paths))
+    (found,) = histories(read_statements(paths))
     return found
 
 
@@ -132,7 +132,7 @@ def test_a_restart_is_a_member_that_closes_and_comes_back(group: str) -> None:
 
 def test_the_scenario_of_a_log_has_the_rebalances_that_it_shows() -> None:
     found = history("java-range")
-    logged = scenario_of(found, {"orders": 6}, changes=SET)
+    logged = logged_scenario(found, {"orders": 6}, changes=SET)
     assert logged.scenario.assignor == "range"
     run = simulate(logged.scenario)
     apart = {Cause.TOPICS, Cause.FOLLOW_UP}
@@ -147,7 +147,7 @@ def test_the_scenario_of_a_log_has_the_rebalances_that_it_shows() -> None:
 def test_a_scenario_of_a_log_is_the_same_when_it_is_written_and_read_again(
     tmp_path: Path, group: str, name: str
 ) -> None:
-    logged = scenario_of(history(group), {name: 6}, assignor="range", changes=SET)
+    logged = logged_scenario(history(group), {name: 6}, assignor="range", changes=SET)
     path = tmp_path / "night.yaml"
     path.write_text(scenario_yaml(logged.scenario, logged.assumed), encoding="utf-8")
     assert Scenario.from_file(path) == logged.scenario
@@ -158,11 +158,11 @@ def test_a_timeout_that_cannot_have_been_is_asked_for() -> None:
         SourceError,
         match=r"c2: session expired, .* so session\.timeout\.ms was not 45000; give it in `changes`",
     ):
-        scenario_of(history("java-range"), {"orders": 6})
+        logged_scenario(history("java-range"), {"orders": 6})
 
 
 def test_a_scenario_needs_partitions_and_an_assignor() -> None:
     with pytest.raises(SourceError, match="give `topics`"):
-        scenario_of(history("java-range"), {})
+        logged_scenario(history("java-range"), {})
     with pytest.raises(SourceError, match="give `assignor`"):
-        scenario_of(history("java-range", "broker"), {"orders": 6})
+        logged_scenario(history("java-range", "broker"), {"orders": 6})

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from copartition.why.evidence import read_evidence
 from copartition.why.history import Cause
 from copartition.why.rebalances import histories
+from copartition.why.statements import read_statements
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,5 +38,5 @@ UNKNOWN_MEMBER = (
 def test_a_clients_log_alone(text: str, cause: Cause, member: str | None, tmp_path: Path) -> None:
     path = tmp_path / "client.log"
     path.write_text(f"{text}\n")
-    (found,) = histories(read_evidence([str(path)]))
+    (found,) = histories(read_statements([str(path)]))
     assert [(rebalance.cause, rebalance.member) for rebalance in found.rebalances] == [(cause, member)]

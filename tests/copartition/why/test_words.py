@@ -1,5 +1,5 @@
-from copartition.why.evidence import Kind
 from copartition.why.history import Cause
+from copartition.why.statements import Kind
 from partitioning.kit.packages import read_toml
 
 WORDS = read_toml("copartition.why", "words.toml")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from copartition.why.evidence import read_evidence
 from copartition.why.rebalances import histories
+from copartition.why.statements import read_statements
 from tests.support.tiers import sample
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def shown(path: Path) -> list[object]:
                 for row in history.rebalances
             ],
         )
-        for history in histories(read_evidence([str(path)]))
+        for history in histories(read_statements([str(path)]))
     ]
 
 

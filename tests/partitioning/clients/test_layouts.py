@@ -15,7 +15,12 @@ from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.confluent_aio import PartitioningAIOProducer
 from partitioning.clients.placing import librdkafka_partitioner
 from partitioning.clients.topics import Topics
-from partitioning.errors import InvalidConfigError, MisplacedRecordError, UnknownTopicError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    InvalidConfigError,
+    MisplacedRecordError,
+    UnknownTopicError,
+)
 from partitioning.interface import Partitioner, TopicLayout
 from partitioning.sticky import Sticky
 from tests.partitioning.clients.strategies import Strategy, last
@@ -161,6 +166,25 @@ def test_a_topic_that_went_away_is_told_to_the_next_record(code: int, says: str)
     assert known.hashed == set()
     with pytest.raises(UnknownTopicError, match=says):
         known.current("t", cluster.ask)
+
+
+@pytest.mark.parametrize(("silent_after_s", "error"), [(7, UnknownTopicError), (3, BrokerUnreachableError)])
+def test_a_topic_is_unknown_if_brokers_said_so_in_the_second_half_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, silent_after_s: float, error: type[Exception]
+) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(module, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(module, "sleep", lambda _: None)
+    cluster, known = Cluster(), Topics({}, Strategy(last), max_block_ms=10_000)
+    cluster.error = KafkaError.UNKNOWN_TOPIC_OR_PART
+
+    def ask(name: str, within_s: float) -> Any:
+        clock.now += 1
+        cluster.silent = clock.now > silent_after_s
+        return cluster.ask(name, within_s)
+
+    with pytest.raises(error):
+        known.current("t", ask)
 
 
 def test_a_leader_that_is_being_elected_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

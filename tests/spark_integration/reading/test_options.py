@@ -3,7 +3,7 @@
 import pytest
 
 from partitioning.errors import InvalidConfigError
-from spark_integration.reading.cluster import FEW, Range, spread, together
+from spark_integration.reading.cluster import FEW, OffsetRange, cut_ranges, together
 from spark_integration.reading.options import EARLIEST, LATEST, read_options
 
 pytestmark = pytest.mark.needs("time")
@@ -100,8 +100,8 @@ def test_what_was_asked_hides_settings() -> None:
 
 @pytest.mark.parametrize("wanted", [None, 1, 2, 3, 7, 1000])
 def test_ranges_are_cut_without_loss(wanted: int | None) -> None:
-    ranges = [Range("t", 0, 5, 105), Range("t", 1, 0, 0), Range("t", 2, 7, 8)]
-    cut = spread(ranges, wanted)
+    ranges = [OffsetRange("t", 0, 5, 105), OffsetRange("t", 1, 0, 0), OffsetRange("t", 2, 7, 8)]
+    cut = cut_ranges(ranges, wanted)
     offsets = [(part.partition, offset) for part in cut for offset in range(part.start, part.end)]
     assert offsets == [*((0, offset) for offset in range(5, 105)), (2, 7)]
     assert all(part.start < part.end for part in cut)
@@ -110,6 +110,6 @@ def test_ranges_are_cut_without_loss(wanted: int | None) -> None:
 
 def test_neighbours_with_few_records_share_a_task() -> None:
     sizes = [10, FEW - 11, 1, 1, 5 * FEW, 1, FEW]
-    ranges = [Range("t", partition, 7, 7 + size) for partition, size in enumerate(sizes)]
+    ranges = [OffsetRange("t", partition, 7, 7 + size) for partition, size in enumerate(sizes)]
     tasks = [[offsets.partition for offsets in task] for task in together(ranges)]
     assert tasks == [[0, 1, 2], [3], [4], [5], [6]]

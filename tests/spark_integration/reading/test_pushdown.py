@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from spark_integration.reading.cluster import Range
-from spark_integration.reading.pushdown import Bounds, wanted_by
+from spark_integration.reading.cluster import OffsetRange
+from spark_integration.reading.pushdown import QueryBounds, wanted_by
 
 pytestmark = pytest.mark.needs("filter pushdown")
 
@@ -22,28 +22,28 @@ def condition(kind: str, column: str, value: Any) -> Any:
 @pytest.mark.parametrize(
     ("conditions", "wanted"),
     [
-        ([], Bounds()),
-        ([("EqualTo", "partition", 7)], Bounds(frozenset({7}))),
-        ([("EqualNullSafe", "partition", 7)], Bounds(frozenset({7}))),
-        ([("In", "partition", (7, 9))], Bounds(frozenset({7, 9}))),
-        ([("In", "partition", (7, 9)), ("EqualTo", "partition", 9)], Bounds(frozenset({9}))),
-        ([("EqualTo", "partition", 7), ("EqualTo", "partition", 9)], Bounds(frozenset())),
-        ([("GreaterThan", "partition", 7)], Bounds()),
-        ([("EqualTo", "offset", 5)], Bounds(first=5, end=6)),
-        ([("GreaterThan", "offset", 5), ("LessThanOrEqual", "offset", 9)], Bounds(first=6, end=10)),
-        ([("GreaterThanOrEqual", "offset", 5), ("LessThan", "offset", 9)], Bounds(first=5, end=9)),
-        ([("GreaterThanOrEqual", "timestamp", TIME)], Bounds(since_ms=TIME_MS - 1)),
-        ([("LessThan", "timestamp", TIME)], Bounds()),
-        ([("EqualTo", "topic", "orders"), ("EqualTo", "key", b"a")], Bounds()),
+        ([], QueryBounds()),
+        ([("EqualTo", "partition", 7)], QueryBounds(frozenset({7}))),
+        ([("EqualNullSafe", "partition", 7)], QueryBounds(frozenset({7}))),
+        ([("In", "partition", (7, 9))], QueryBounds(frozenset({7, 9}))),
+        ([("In", "partition", (7, 9)), ("EqualTo", "partition", 9)], QueryBounds(frozenset({9}))),
+        ([("EqualTo", "partition", 7), ("EqualTo", "partition", 9)], QueryBounds(frozenset())),
+        ([("GreaterThan", "partition", 7)], QueryBounds()),
+        ([("EqualTo", "offset", 5)], QueryBounds(first=5, end=6)),
+        ([("GreaterThan", "offset", 5), ("LessThanOrEqual", "offset", 9)], QueryBounds(first=6, end=10)),
+        ([("GreaterThanOrEqual", "offset", 5), ("LessThan", "offset", 9)], QueryBounds(first=5, end=9)),
+        ([("GreaterThanOrEqual", "timestamp", TIME)], QueryBounds(since_ms=TIME_MS - 1)),
+        ([("LessThan", "timestamp", TIME)], QueryBounds()),
+        ([("EqualTo", "topic", "orders"), ("EqualTo", "key", b"a")], QueryBounds()),
     ],
 )
-def test_filters_leave(conditions: list[tuple[str, str, Any]], wanted: Bounds) -> None:
+def test_filters_leave(conditions: list[tuple[str, str, Any]], wanted: QueryBounds) -> None:
     assert wanted_by([condition(*given) for given in conditions]) == wanted
 
 
 def test_a_filter_that_is_turned_round_leaves_all() -> None:
     turned = import_module("pyspark.sql.datasource").Not(condition("EqualTo", "partition", 7))
-    assert wanted_by([turned]) == Bounds()
+    assert wanted_by([turned]) == QueryBounds()
 
 
 class Clock:
@@ -56,13 +56,13 @@ class Clock:
 @pytest.mark.parametrize(
     ("wanted", "ranges"),
     [
-        (Bounds(), [Range("t", 0, 10, 50), Range("t", 1, 20, 60)]),
-        (Bounds(frozenset({1, 5})), [Range("t", 1, 20, 60)]),
-        (Bounds(first=15, end=55), [Range("t", 0, 15, 50), Range("t", 1, 20, 55)]),
-        (Bounds(since_ms=1), [Range("t", 0, 40, 50), Range("t", 1, 20, 0)]),
+        (QueryBounds(), [OffsetRange("t", 0, 10, 50), OffsetRange("t", 1, 20, 60)]),
+        (QueryBounds(frozenset({1, 5})), [OffsetRange("t", 1, 20, 60)]),
+        (QueryBounds(first=15, end=55), [OffsetRange("t", 0, 15, 50), OffsetRange("t", 1, 20, 55)]),
+        (QueryBounds(since_ms=1), [OffsetRange("t", 0, 40, 50), OffsetRange("t", 1, 20, 0)]),
     ],
 )
-def test_a_read_is_narrowed_to(wanted: Bounds, ranges: list[Range]) -> None:
+def test_a_read_is_narrowed_to(wanted: QueryBounds, ranges: list[OffsetRange]) -> None:
     cluster: Any = Clock()
     assert wanted.ranges(cluster, {("t", 0): 10, ("t", 1): 20}, {("t", 0): 50, ("t", 1): 60}) == ranges
 
@@ -77,4 +77,4 @@ def test_a_reader_passes_for_one_that_takes_no_filters() -> None:
     assert reader.pushFilters.__func__ is DataSourceReader.pushFilters  # as Spark looks while it is off
     conditions = [condition("EqualTo", "partition", 7)]
     assert reader.pushFilters(conditions) == conditions
-    assert reader.wanted == Bounds(frozenset({7}))
+    assert reader.wanted == QueryBounds(frozenset({7}))

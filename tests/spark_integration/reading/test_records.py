@@ -11,7 +11,7 @@ from partitioning.errors import BrokerUnreachableError, UnknownTopicError
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration.errors import DataLossError, ReadError
 from spark_integration.reading import cluster, records
-from spark_integration.reading.cluster import Cluster, Range
+from spark_integration.reading.cluster import ClusterReader, OffsetRange
 from spark_integration.reading.options import read_options
 from tests.support.waiting import GENEROUS_S
 
@@ -22,7 +22,7 @@ def config(servers: str) -> dict[str, str]:
     return dict(read_options({"bootstrap.servers": servers, "subscribe": "any"}, {}).config)
 
 
-def offsets(mock: MockCluster, wanted: Range, *, fails: bool = True) -> list[list[int]]:
+def offsets(mock: MockCluster, wanted: OffsetRange, *, fails: bool = True) -> list[list[int]]:
     """Those of each batch."""
     batches = records.read_ranges([wanted], config(mock.bootstrap_servers), OFFSETS, fail_on_data_loss=fails)
     return [batch["offset"].to_pylist() for batch in batches]
@@ -39,7 +39,7 @@ def topic(mock_cluster: MockCluster) -> str:
 
 
 def test_a_range_is_read_in_order_and_to_its_end(mock_cluster: MockCluster, topic: str) -> None:
-    batches = offsets(mock_cluster, Range(topic, 1, 10, 290))
+    batches = offsets(mock_cluster, OffsetRange(topic, 1, 10, 290))
     assert [offset for batch in batches for offset in batch] == list(range(10, 290))
 
 
@@ -51,7 +51,11 @@ def test_ranges_of_several_partitions_are_read_one_after_the_other(
     for row in range(90):
         producer.produce("few-each", b"%d" % row, partition=row % 3)
     assert producer.flush(GENEROUS_S) == 0
-    wanted = [Range("few-each", 2, 5, 20), Range(topic, 1, 290, 300), Range("few-each", 0, 0, 30)]
+    wanted = [
+        OffsetRange("few-each", 2, 5, 20),
+        OffsetRange(topic, 1, 290, 300),
+        OffsetRange("few-each", 0, 0, 30),
+    ]
     schema = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())])
     read = records.read_ranges(wanted, config(mock_cluster.bootstrap_servers), schema, fail_on_data_loss=True)
     found = [tuple(row.values()) for batch in read for row in batch.to_pylist()]
@@ -72,7 +76,7 @@ def test_a_worker_ends_without_a_word_if_spark_hangs_up_in_its_middle(
     codes: list[int] = []
     monkeypatch.setattr(records.os, "_exit", codes.append)
     settings = config(mock_cluster.bootstrap_servers)
-    read = records.read_ranges([Range(topic, 1, 0, 300)], settings, OFFSETS, fail_on_data_loss=True)
+    read = records.read_ranges([OffsetRange(topic, 1, 0, 300)], settings, OFFSETS, fail_on_data_loss=True)
     # A worker reads through this generator of Spark's, and closes it while it handles the error.
     through: Any = records_to_arrow_batches(read, 10_000, StructType().add("offset", "long"), None)
     del read
@@ -85,7 +89,7 @@ def test_a_worker_ends_without_a_word_if_spark_hangs_up_in_its_middle(
 def test_a_partition_that_is_gone_is_passed_over_and_the_others_are_read(
     mock_cluster: MockCluster, topic: str
 ) -> None:
-    wanted = [Range(topic, 7, 0, 5), Range(topic, 1, 1000, 1010), Range(topic, 0, 0, 0)]
+    wanted = [OffsetRange(topic, 7, 0, 5), OffsetRange(topic, 1, 1000, 1010), OffsetRange(topic, 0, 0, 0)]
     settings = config(mock_cluster.bootstrap_servers)
     assert [*records.read_ranges(wanted, settings, OFFSETS, fail_on_data_loss=False)] == []
 
@@ -94,7 +98,7 @@ def test_a_batch_is_bounded_in_bytes(
     mock_cluster: MockCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(records, "BATCH_BYTES", 200_000)
-    first, *others = offsets(mock_cluster, Range(topic, 1, 0, 300))
+    first, *others = offsets(mock_cluster, OffsetRange(topic, 1, 0, 300))
     assert len(first) <= 100  # nothing is known of the sizes yet
     assert {len(batch) for batch in others[:-1]} == {20}
 
@@ -111,8 +115,8 @@ def test_what_is_gone_ends_a_read_or_is_passed_over(
     mock_cluster: MockCluster, topic: str, wanted: tuple, message: str
 ) -> None:
     with pytest.raises(DataLossError, match=message):
-        offsets(mock_cluster, Range(*wanted))
-    assert offsets(mock_cluster, Range(*wanted), fails=False) == []
+        offsets(mock_cluster, OffsetRange(*wanted))
+    assert offsets(mock_cluster, OffsetRange(*wanted), fails=False) == []
 
 
 def test_a_record_that_does_not_come_is_told(
@@ -120,21 +124,21 @@ def test_a_record_that_does_not_come_is_told(
 ) -> None:
     monkeypatch.setattr(records, "SILENT_S", 1.0)
     with pytest.raises(ReadError, match=r"no record from offset 300 on for 1 s.*up to 304"):
-        offsets(mock_cluster, Range(topic, 1, 299, 305))
+        offsets(mock_cluster, OffsetRange(topic, 1, 299, 305))
 
 
 @pytest.mark.live
 def test_a_cluster_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "ANSWER_WITHIN_S", 1.0)
     with (
-        Cluster(config("127.0.0.1:1")) as asked,
+        ClusterReader(config("127.0.0.1:1")) as asked,
         pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1"),
     ):
         asked.places(["orders"])
 
 
 def test_asking_for_a_topic_does_not_create_it(mock_cluster: MockCluster) -> None:
-    with Cluster(config(mock_cluster.bootstrap_servers)) as asked:
+    with ClusterReader(config(mock_cluster.bootstrap_servers)) as asked:
         for _ in range(2):
             with pytest.raises(UnknownTopicError, match="has no topic 'nobody-made-it'"):
                 asked.places(["nobody-made-it"])

@@ -14,7 +14,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from partitioning.errors import InvalidConfigError
 from spark_integration.errors import ColumnError, DataLossError
-from spark_integration.reading.cluster import Range
+from spark_integration.reading.cluster import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -88,8 +88,8 @@ def stream(**options: str) -> Any:
     return own.streamReader(own.schema())
 
 
-def tasks(partitions: Any) -> list[list[Range]]:
-    return [[Range(*offsets) for offsets in partition.value] for partition in partitions]
+def tasks(partitions: Any) -> list[list[OffsetRange]]:
+    return [[OffsetRange(*offsets) for offsets in partition.value] for partition in partitions]
 
 
 # Columns.
@@ -135,7 +135,7 @@ def test_a_task_reads_the_wanted_columns_of_its_ranges(
 ) -> None:
     asked: list[Any] = []
 
-    def read(ranges: list[Range], config: Any, schema: Any, *, fail_on_data_loss: bool) -> Any:
+    def read(ranges: list[OffsetRange], config: Any, schema: Any, *, fail_on_data_loss: bool) -> Any:
         asked.append((ranges, config["bootstrap.servers"], schema, fail_on_data_loss))
         return iter(["a batch"])
 
@@ -147,7 +147,7 @@ def test_a_task_reads_the_wanted_columns_of_its_ranges(
     partition = SimpleNamespace(value=(("t", 0, 10, 20), ("t", 1, 5, 6)))
     assert [*reader.read(partition)] == ["a batch"]
     [(ranges, servers, schema, fails)] = asked
-    assert ranges == [Range("t", 0, 10, 20), Range("t", 1, 5, 6)]
+    assert ranges == [OffsetRange("t", 0, 10, 20), OffsetRange("t", 1, 5, 6)]
     assert (servers, fails) == ("b:1", headers == "true")
     assert [(field.name, str(field.type), field.nullable) for field in schema] == [
         ("offset", "int64", False),
@@ -217,8 +217,8 @@ def test_small_partitions_share_a_task_unless_a_number_of_tasks_is_asked_for(clu
     assert [len(task) for task in tasks(batch().partitions())] == [1, 2]
     assert [len(task) for task in tasks(batch(minPartitions="2").partitions())] == [1, 1, 1]
     assert tasks(batch(minPartitions="12").partitions())[:2] == [
-        [Range("t", 0, 10, 565)],
-        [Range("t", 0, 565, 1_121)],
+        [OffsetRange("t", 0, 10, 565)],
+        [OffsetRange("t", 0, 565, 1_121)],
     ]
 
 
@@ -253,7 +253,7 @@ def test_a_batch_reads_what_filters_leave() -> None:
     condition = import_module("pyspark.sql.datasource").EqualTo(("partition",), 1)
     reader = batch()
     assert reader.pushFilters([condition]) == [condition]
-    assert tasks(reader.partitions()) == [[Range("t", 1, 20, 1_020)]]
+    assert tasks(reader.partitions()) == [[OffsetRange("t", 1, 20, 1_020)]]
 
 
 # A stream: where it begins and how far it goes.
@@ -349,7 +349,7 @@ def test_a_stream_says_how_much_it_reads_at_most_and_that_it_can_end() -> None:
 
 def test_a_micro_batch_reads_between_its_positions_and_asks_nothing(cluster: type[Cluster]) -> None:
     found = stream(minPartitions="2").partitions(START, {"t": {"2": 0, "1": 30, "0": 15}})
-    assert tasks(found) == [[Range("t", 0, 10, 15)], [Range("t", 1, 20, 30)]]
+    assert tasks(found) == [[OffsetRange("t", 0, 10, 15)], [OffsetRange("t", 1, 20, 30)]]
     assert cluster.clusters == []
 
 
@@ -359,23 +359,23 @@ def test_a_micro_batch_reads_between_its_positions_and_asks_nothing(cluster: typ
         (
             {"0": 10, "1": 20, "2": 0, "3": 4},
             "topic 't' no longer has partition 3: some data may have been missed",
-            [Range("t", 0, 10, 5_010), Range("t", 1, 20, 1_020)],
+            [OffsetRange("t", 0, 10, 5_010), OffsetRange("t", 1, 20, 1_020)],
         ),
         (
             {"0": 10, "2": 0},
             "topic 't' has a new partition 1, which begins at offset 20: some data",
-            [Range("t", 0, 10, 5_010), Range("t", 1, 20, 1_020)],
+            [OffsetRange("t", 0, 10, 5_010), OffsetRange("t", 1, 20, 1_020)],
         ),
         (
             {"0": 10, "1": 1_021, "2": 0},
             "topic 't', partition 1, was read up to offset 1,021 and now ends at 1,020: some data",
-            [Range("t", 0, 10, 5_010)],
+            [OffsetRange("t", 0, 10, 5_010)],
         ),
     ],
 )
 @pytest.mark.usefixtures("cluster")
 def test_what_may_be_lost_ends_a_stream_or_is_passed_over(
-    start: dict[str, int], loss: str, still_there: list[Range]
+    start: dict[str, int], loss: str, still_there: list[OffsetRange]
 ) -> None:
     end = {"t": {"0": 5_010, "1": 1_020, "2": 0}}
     with pytest.raises(DataLossError, match=loss):
@@ -387,7 +387,7 @@ def test_what_may_be_lost_ends_a_stream_or_is_passed_over(
 def test_new_partitions_that_begin_at_0_are_no_loss(cluster: type[Cluster]) -> None:
     cluster.firsts = dict.fromkeys(FIRSTS, 0)
     found = stream(minPartitions="1").partitions({"t": {"0": 10}}, {"t": {"0": 10, "2": 0, "1": 7}})
-    assert tasks(found) == [[Range("t", 1, 0, 7)]]
+    assert tasks(found) == [[OffsetRange("t", 1, 0, 7)]]
 
 
 def test_of_several_losses_the_first_in_order_is_told(cluster: type[Cluster]) -> None:
@@ -431,5 +431,5 @@ def test_a_stream_goes_to_its_tasks_without_its_clients(
     reader = stream()
     reader.latestOffset()
     arrived = pickle.loads(pickle.dumps(reader))
-    assert [*arrived.read(SimpleNamespace(value=(("t", 0, 1, 2),)))] == [Range("t", 0, 1, 2)]
+    assert [*arrived.read(SimpleNamespace(value=(("t", 0, 1, 2),)))] == [OffsetRange("t", 0, 1, 2)]
     assert [made.is_open for made in cluster.clusters] == [True]

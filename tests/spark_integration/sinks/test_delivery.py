@@ -17,7 +17,7 @@ from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import PartitionCountError, RecordError, partition_count
 from spark_integration.sinks.cluster import existing_topics
 from spark_integration.sinks.delivery import KEPT, deliver
-from spark_integration.sinks.options import read_options
+from spark_integration.sinks.options import read_sink_options
 from tests.support.reading import read_topic
 
 pytestmark = [pytest.mark.live, pytest.mark.needs("time")]
@@ -32,7 +32,9 @@ def cluster(no_idle_producers: pytest.MonkeyPatch) -> Iterator[MockCluster]:
 
 def config(cluster: MockCluster, **settings: str) -> dict[str, str]:
     options = {f"kafka.{name.replace('_', '.')}": value for name, value in settings.items()}
-    return dict(read_options({"kafka.bootstrap.servers": cluster.bootstrap_servers, **options}, {}).config)
+    return dict(
+        read_sink_options({"kafka.bootstrap.servers": cluster.bootstrap_servers, **options}, {}).config
+    )
 
 
 def batch(*partitions: int) -> pa.RecordBatch:

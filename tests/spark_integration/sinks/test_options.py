@@ -1,13 +1,15 @@
 import pytest
 
 from partitioning.errors import InvalidConfigError
-from spark_integration.sinks.options import DEFAULTS, read_options
+from spark_integration.sinks.options import DEFAULTS, read_sink_options
 
 BROKER = {"kafka.bootstrap.servers": "a:9092"}
 
 
 def test_settings_of_librdkafka_lose_their_prefix_and_win_over_the_defaults() -> None:
-    read = read_options({**BROKER, "kafka.compression.type": "zstd", "kafka.delivery.timeout.ms": "9"}, {})
+    read = read_sink_options(
+        {**BROKER, "kafka.compression.type": "zstd", "kafka.delivery.timeout.ms": "9"}, {}
+    )
     assert read.config == {
         **DEFAULTS,
         "bootstrap.servers": "a:9092",
@@ -18,22 +20,24 @@ def test_settings_of_librdkafka_lose_their_prefix_and_win_over_the_defaults() ->
 
 
 def test_names_may_be_written_in_any_case() -> None:
-    read = read_options({"Kafka.Bootstrap.Servers": "a:1", "Topic": "Flights"}, {})
+    read = read_sink_options({"Kafka.Bootstrap.Servers": "a:1", "Topic": "Flights"}, {})
     assert (read.config["bootstrap.servers"], read.topic) == ("a:1", "Flights")
 
 
 @pytest.mark.parametrize("name", ["acks", "retries", "max.in.flight"])
 def test_what_an_idempotent_producer_refuses_makes_a_plain_one(name: str) -> None:
-    assert "enable.idempotence" not in read_options({**BROKER, f"kafka.{name}": "1"}, {}).config
+    assert "enable.idempotence" not in read_sink_options({**BROKER, f"kafka.{name}": "1"}, {}).config
 
 
 def test_the_old_name_of_the_delivery_timeout_replaces_the_new_one() -> None:
-    assert "delivery.timeout.ms" not in read_options({**BROKER, "kafka.message.timeout.ms": "5"}, {}).config
+    assert (
+        "delivery.timeout.ms" not in read_sink_options({**BROKER, "kafka.message.timeout.ms": "5"}, {}).config
+    )
 
 
 def test_what_spark_adds_is_no_setting() -> None:
     options = {**BROKER, "topic": "t", "checkpointLocation": "/c", "queryName": "q", "path": "p"}
-    assert read_options(options, {}) == read_options({**BROKER, "topic": "t"}, {})
+    assert read_sink_options(options, {}) == read_sink_options({**BROKER, "topic": "t"}, {})
 
 
 def test_the_environment_gives_brokers_and_security_and_nothing_else() -> None:
@@ -45,7 +49,7 @@ def test_the_environment_gives_brokers_and_security_and_nothing_else() -> None:
         "KAFKA_HEAP_OPTS": "-Xmx1g",
         "HOME": "/root",
     }
-    config = read_options({}, environment).config
+    config = read_sink_options({}, environment).config
     assert {name: value for name, value in config.items() if name not in DEFAULTS} == {
         "bootstrap.servers": "env:9092",
         "security.protocol": "SASL_SSL",
@@ -57,7 +61,7 @@ def test_the_environment_gives_brokers_and_security_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", ["bootstrap.servers", "kafka.bootstrap.servers"])
 def test_an_option_wins_over_the_environment(name: str) -> None:
-    read = read_options({name: "option:1"}, {"KAFKA_BOOTSTRAP_SERVERS": "env:1"})
+    read = read_sink_options({name: "option:1"}, {"KAFKA_BOOTSTRAP_SERVERS": "env:1"})
     assert read.config["bootstrap.servers"] == "option:1"
 
 
@@ -66,7 +70,7 @@ JAAS = {"kafka.sasl.jaas.config": 'a.ScramLoginModule required username="ann" pa
 
 def test_what_sparks_own_sink_logs_in_with_is_what_librdkafka_does() -> None:
     environment = {"KAFKA_SASL_USERNAME": "bob", "KAFKA_SASL_PASSWORD": "bobs"}
-    config = read_options(BROKER | JAAS, environment).config
+    config = read_sink_options(BROKER | JAAS, environment).config
     assert (config["sasl.username"], config["sasl.password"]) == ("ann", "hunter2")
     assert "sasl.jaas.config" not in config
 
@@ -74,7 +78,7 @@ def test_what_sparks_own_sink_logs_in_with_is_what_librdkafka_does() -> None:
 def test_a_login_that_librdkafka_does_not_have_is_named_and_not_shown() -> None:
     kerberos = {"kafka.sasl.jaas.config": 'a.Krb5LoginModule required keyTab="hunter2";'}
     with pytest.raises(InvalidConfigError, match=r"sasl\.jaas\.config cannot .*'Krb5LoginModule'") as caught:
-        read_options(BROKER | kerberos, {})
+        read_sink_options(BROKER | kerberos, {})
     assert "hunter2" not in str(caught.value)
 
 
@@ -95,12 +99,12 @@ def test_a_login_that_librdkafka_does_not_have_is_named_and_not_shown() -> None:
 )
 def test_a_meaningless_option_is_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidConfigError, match=message):
-        read_options(options, {})
+        read_sink_options(options, {})
 
 
 def test_the_expected_count_is_read() -> None:
-    assert read_options({**BROKER, "partitions": "12"}, {}).partitions == 12
+    assert read_sink_options({**BROKER, "partitions": "12"}, {}).partitions == 12
 
 
 def test_no_password_is_shown() -> None:
-    assert "hunter2" not in repr(read_options({**BROKER, "kafka.sasl.password": "hunter2"}, {}))
+    assert "hunter2" not in repr(read_sink_options({**BROKER, "kafka.sasl.password": "hunter2"}, {}))

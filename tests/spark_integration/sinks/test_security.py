@@ -8,7 +8,7 @@ from partitioning.errors import BrokerUnreachableError, DeliveryError, UnknownTo
 from spark_integration import checked_for_topic, partition_count, register
 from spark_integration.sinks.cluster import existing_topics
 from spark_integration.sinks.delivery import deliver
-from spark_integration.sinks.options import read_options
+from spark_integration.sinks.options import read_sink_options
 from tests.support.reading import read_topic
 from tests.support.secured import Secured, settings
 
@@ -73,7 +73,7 @@ def test_a_user_who_may_write_nothing_is_told_so(secured: Secured) -> None:
     rows = pa.record_batch({"value": pa.array([b"v"] * 3), "partition": pa.array([0, 1, 1], pa.int32())})
     before = read_topic(secured.admin_servers, secured.closed)
     with pytest.raises(DeliveryError, match="This user may write to no topic"):
-        deliver(iter([rows]), read_options(options, {}).config, {secured.closed: 2}, secured.closed)
+        deliver(iter([rows]), read_sink_options(options, {}).config, {secured.closed: 2}, secured.closed)
     assert read_topic(secured.admin_servers, secured.closed) == before
 
 

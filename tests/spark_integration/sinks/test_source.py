@@ -11,7 +11,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from partitioning.errors import TopicChangedError, UnknownTopicError
 from spark_integration.columns import PARTITIONS
-from spark_integration.sinks.cluster import Topics
+from spark_integration.sinks.cluster import WritableTopics
 from spark_integration.sinks.options import SinkOptions
 from tests.support.broker import Kafka
 from tests.support.waiting import GENEROUS_S, wait_until
@@ -32,12 +32,12 @@ def counts_asked(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     questions: list[int | None] = []
     waits.clear()
 
-    def answer(_options: SinkOptions, computed_for: int | None, within_s: float) -> Topics:
+    def answer(_options: SinkOptions, computed_for: int | None, within_s: float) -> WritableTopics:
         questions.append(computed_for)
         waits.append(within_s)
         if computed_for == 7:
             raise UnknownTopicError("there is none")
-        return Topics({"t": 6}, {})
+        return WritableTopics({"t": 6}, {})
 
     monkeypatch.setattr("spark_integration.sinks.source.checked_topics", answer)
     return questions

@@ -9,7 +9,7 @@ from assignors.group import Topic
 from copartition.simulation import Consumer, Scenario
 from copartition.simulation.group.classic_group import ClassicGroup
 from copartition.simulation.group.classic_states import ClassicGroupState
-from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.clients import BEHAVIOURS
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import Decisions
@@ -125,7 +125,7 @@ class Classic:
     def member(self, name):
         consumer = Consumer(name)
         member = self.world.memberships.add(self.world.start_process(consumer), consumer)
-        self.members.make(member, 0.0, eager=True, profile=PROFILES["java"])
+        self.members.make(member, 0.0, eager=True, behaviour=BEHAVIOURS["java"])
         return member
 
     def owned(self, member):

@@ -16,7 +16,7 @@ from copartition.simulation import (
     simulate,
     simulate_seeds,
 )
-from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.clients import BEHAVIOURS
 from copartition.simulation.group.timers import first_after, first_after_each
 from copartition.simulation.inputs.durations import LATEST_MS
 from tests.support.simulated import ORDERS, group, when
@@ -29,12 +29,12 @@ def starts_of_pauses(result, rebalance):
     return timeline.start[paused & (timeline.start > rebalance.started_ms)]
 
 
-@pytest.mark.parametrize("client", PROFILES)
+@pytest.mark.parametrize("client", BEHAVIOURS)
 def test_a_group_that_has_just_been_formed_is_in_step_but_for_how_late_beats_are(client):
     scenario = Scenario(ORDERS, group(5, client=client), (Leave(10_000, "c1"),), "sticky", settled_ms=0)
     result = simulate(scenario)
     (rebalance,) = result.rebalances
-    least, most = PROFILES[client].late_ms
+    least, most = BEHAVIOURS[client].late_ms
     heard = [*starts_of_pauses(result, rebalance), rebalance.completed_ms]
     assert all(12_000 + 4 * least <= at_ms <= 12_000 + 4 * most for at_ms in heard)
     assert len(set(heard)) == 4

@@ -6,7 +6,7 @@ import pytest
 from assignors.group import Topic
 from copartition.simulation import Load, Scenario, Settings
 from copartition.simulation.records import curves
-from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.flow import RecordFlow
 from copartition.simulation.records.readers import Zombie
 from partitioning.errors import ScenarioError
 
@@ -17,7 +17,7 @@ def flow(rate=100, *, partitions=1, timeout=60_000, settled_ms=3_600_000, **load
     timeouts = Settings(auto_commit_interval_ms=5_000, transaction_timeout_ms=timeout)
     scenario = Scenario(tuple(topics), (), load=Load(rate, **load), settings=timeouts, settled_ms=settled_ms)
     first = np.cumsum([0, *(topic.partitions for topic in topics)])
-    told = Flow(scenario, first, [topic.name for topic in topics])
+    told = RecordFlow(scenario, first, [topic.name for topic in topics])
     told.add_partitions(np.arange(first[-1]), 0)
     return told
 
@@ -535,7 +535,7 @@ def test_a_partition_is_lost_before_it_is_taken_though_others_are_told_about_out
 
 
 def test_records_come_from_a_partitions_birth_on():
-    late = Flow(Scenario((Topic("orders", 2),), (), load=Load(100)), np.array([0, 2]), ["orders"])
+    late = RecordFlow(Scenario((Topic("orders", 2),), (), load=Load(100)), np.array([0, 2]), ["orders"])
     late.add_partitions([0], 0)
     late.add_partitions([1], 10_000)
     late.advance(5_000)

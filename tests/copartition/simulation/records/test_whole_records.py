@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from assignors.group import Topic
 from copartition.simulation import Load, Scenario, Settings
-from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.flow import RecordFlow
 from copartition.simulation.records.readers import Zombie
 from tests.copartition.simulation.records.whole_records import INTERVAL, TIMEOUT, WholeRecords
 from tests.support.tiers import examples
@@ -174,7 +174,7 @@ def flow_of(rates, capacities, on_revoke, transactions):
     )
     timeouts = Settings(auto_commit_interval_ms=1000 * INTERVAL, transaction_timeout_ms=1000 * TIMEOUT)
     topics = tuple(Topic(name, 1) for name in names)
-    flow = Flow(Scenario(topics, (), load=load, settings=timeouts), np.arange(PARTITIONS + 1), names)
+    flow = RecordFlow(Scenario(topics, (), load=load, settings=timeouts), np.arange(PARTITIONS + 1), names)
     for consumer, capacity in enumerate(capacities):
         flow.readers.consumers.has_capacity(consumer, capacity)
     return flow

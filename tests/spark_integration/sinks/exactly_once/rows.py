@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from partitioning.clients.ledger import Entry, entries, ledger_group
 from spark_integration.sinks.exactly_once.driver import look_up
 from spark_integration.sinks.exactly_once.target import Target, target_of
-from spark_integration.sinks.options import read_options
+from spark_integration.sinks.options import read_sink_options
 
 
 def target(servers: str, topic: str, version: int = 0, app_id: str | None = None, **settings: str) -> Target:
@@ -23,7 +23,7 @@ def target(servers: str, topic: str, version: int = 0, app_id: str | None = None
         "txnVersion": str(version),
         **settings,
     }
-    found = look_up(target_of(read_options(given, {}), 1, None, stream=False))
+    found = look_up(target_of(read_sink_options(given, {}), 1, None, stream=False))
     return replace(found, partitions=found.actual)
 
 

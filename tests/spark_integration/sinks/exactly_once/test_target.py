@@ -13,7 +13,7 @@ from spark_integration import ColumnError, LedgerMissingError, RoutingError
 from spark_integration.columns import LANES, PARTITIONS
 from spark_integration.sinks.exactly_once import faults, half_done
 from spark_integration.sinks.exactly_once.target import Target, check_begins, standing, target_of
-from spark_integration.sinks.options import read_options
+from spark_integration.sinks.options import read_sink_options
 
 pytestmark = pytest.mark.needs("time")
 
@@ -150,7 +150,7 @@ ONCE = {"bootstrap.servers": "a:1", "topic": "t", "txnAppId": "app", "txnVersion
 def test_options_without_meaning_are_refused(changed: dict[str, str | None], message: str) -> None:
     given = {name: value for name, value in {**ONCE, **changed}.items() if value is not None}
     with pytest.raises(InvalidConfigError, match=message):
-        read_options(given, {})
+        read_sink_options(given, {})
 
 
 @pytest.mark.parametrize(
@@ -171,4 +171,4 @@ def test_a_write_that_does_not_say_enough_is_refused(
     given: dict[str, str], partitions: int | None, stream: bool, message: str
 ) -> None:
     with pytest.raises(InvalidConfigError, match=message):
-        target_of(read_options(given, {}), partitions, None, stream=stream)
+        target_of(read_sink_options(given, {}), partitions, None, stream=stream)

@@ -115,7 +115,7 @@ class Kind(StrEnum):
     """A client has reached an epoch (KIP-848)."""
 
 
-class Evidence(NamedTuple):
+class Statement(NamedTuple):
     """Holds the statement of one line about a group; a field that neither line nor file tells is None.
 
     Attributes:
@@ -165,7 +165,7 @@ class Unread(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reading:
+class LogReading:
     """Holds the statements of several logs.
 
     Attributes:
@@ -175,7 +175,7 @@ class Reading:
         groups: names of all groups in the logs, even those that were not asked for.
     """
 
-    statements: list[Evidence] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
     unread: Unread | None = None
     newest_first: list[str] = field(default_factory=list)
     groups: set[str] = field(default_factory=set)
@@ -225,7 +225,7 @@ def _java_starts() -> tuple[bytes, ...]:
     return tuple({message.start[:10].encode() for message in messages()["java"]})
 
 
-def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
+def read_statements(paths: Sequence[str], group: str | None = None) -> LogReading:
     """Return the statements of several logs; files in gzip and UTF-16 are recognized.
 
     A line that names no group belongs to the group that its client names in the same file, if that is one.
@@ -237,7 +237,7 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
     Raises:
         SourceError: a file cannot be read, its compressed data are broken, or it has too many statements.
     """
-    reading = Reading()
+    reading = LogReading()
     for path in paths:
         log = _Log(path, group)
         try:
@@ -298,7 +298,7 @@ class _Log:
     def __init__(self, path: str, group: str | None) -> None:
         self.path = path
         self.group = group
-        self.statements: list[Evidence] = []
+        self.statements: list[Statement] = []
         self.groups: dict[str, set[str]] = defaultdict(set)
         self.unread: Unread | None = None
 
@@ -354,7 +354,7 @@ class _Log:
                 return
         generation = fields.get("generation")
         self.statements.append(
-            Evidence(
+            Statement(
                 kind,
                 line,
                 group,
@@ -369,7 +369,7 @@ class _Log:
             )
         )
 
-    def close(self, reading: Reading) -> None:
+    def close(self, reading: LogReading) -> None:
         """Add the log's statements to a reading, in the order in which they were written."""
         reading.groups.update(*self.groups.values())
         # The order is corrected first, because the steps below need it.
@@ -404,7 +404,7 @@ class _Voices:
         self.only = {handle: min(names) for handle, names in groups.items() if len(names) == 1}
         self.voices: dict[str, _Voice] = defaultdict(_Voice)
 
-    def complete(self, statement: Evidence) -> Evidence | None:
+    def complete(self, statement: Statement) -> Statement | None:
         """Return a statement with the group, member and generation that its client has named before.
 
         Call it for all statements of the log in the order in which they were written.
@@ -435,7 +435,7 @@ _DAY_S = 86_400.0
 """Seconds of a day. A time below it is a time of day without a date."""
 
 
-def _newest_first(statements: Sequence[Evidence]) -> bool:
+def _newest_first(statements: Sequence[Statement]) -> bool:
     """Return whether a log begins with its newest line, as exports of log collectors often do.
 
     The times of lines show it. If there are none, falling generations show it, and assignments that come
@@ -460,7 +460,7 @@ def _newest_first(statements: Sequence[Evidence]) -> bool:
     return order < 0
 
 
-def _next_days(statements: Sequence[Evidence]) -> Iterator[Evidence]:
+def _next_days(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Yield the statements; if their times have no dates, a day is added at each midnight."""
     days, last = 0.0, 0.0
     for statement in statements:
@@ -476,7 +476,7 @@ def _next_days(statements: Sequence[Evidence]) -> Iterator[Evidence]:
 
 
 class _Saying(NamedTuple):
-    """Holds a message that was found in a text, and the client or broker that wrote it; see `Evidence`."""
+    """Holds a message that was found in a text, and the client or broker that wrote it; see `Statement`."""
 
     match: Match
     text: str

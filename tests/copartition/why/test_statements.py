@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from copartition.why.cures import scenario_of
-from copartition.why.evidence import LONGEST_LINE, Kind, read_evidence
+from copartition.why.cures import logged_scenario
 from copartition.why.history import Cause
 from copartition.why.rebalances import histories
+from copartition.why.statements import LONGEST_LINE, Kind, read_statements
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_brokers_of_all_versions_write_the_same_of_a_rebalance(
     text = PREPARING.replace("(reason", f"{partition}(reason") + logger
     path = tmp_path / "server.log"
     path.write_text(f"[2024-05-01 10:00:00,000] INFO [GroupCoordinator 1]: {text}\n")
-    (found,) = histories(read_evidence([str(path)]))
+    (found,) = histories(read_statements([str(path)]))
     (rebalance,) = found.rebalances
     assert (found.name, rebalance.generation, rebalance.cause, rebalance.member) == (
         "billing",
@@ -69,7 +69,7 @@ def test_brokers_of_all_versions_write_the_same_of_a_rebalance(
 def test_a_coordinators_reason_names_the_cause(tmp_path: Path, reason: str, cause: Cause) -> None:
     path = tmp_path / "server.log"
     path.write_text(f"Preparing to rebalance group g in state S with old generation 0 (reason: {reason})\n")
-    (found,) = histories(read_evidence([str(path)]))
+    (found,) = histories(read_statements([str(path)]))
     assert found.rebalances[0].cause is cause
     assert found.rebalances[0].began is None
     assert "lines without a time are in the order of their files" in found.assumed
@@ -79,29 +79,29 @@ def test_gzip_is_recognized_and_a_cut_file_refused(tmp_path: Path) -> None:
     packed = gzip.compress(f"{PREPARING}\n".encode() * 1000)
     path = tmp_path / "server.log"  # whatever its name
     path.write_bytes(packed)
-    assert len(read_evidence([str(path)]).statements) == 1000
+    assert len(read_statements([str(path)]).statements) == 1000
     path.write_bytes(packed[: len(packed) // 2])
     with pytest.raises(SourceError, match=r"server\.log: "):
-        read_evidence([str(path)])
+        read_statements([str(path)])
 
 
 def test_standard_input_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BufferedReader(io.BytesIO(f"{PREPARING}\n".encode()))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
-    (found,) = read_evidence(["-"]).statements
+    (found,) = read_statements(["-"]).statements
     assert (found.line.file, found.line.number, found.kind) == ("-", 1, Kind.PREPARING)
 
 
 def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     path.write_bytes(b"x" * (3 * LONGEST_LINE) + b"\n" + PREPARING.encode())
-    (found,) = read_evidence([str(path)]).statements
+    (found,) = read_statements([str(path)]).statements
     assert found.kind is Kind.PREPARING
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="missing"):
-        read_evidence([str(tmp_path / "missing")])
+        read_statements([str(tmp_path / "missing")])
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_lines_of_old_versions_and_of_applications_loggers(
 ) -> None:
     path = tmp_path / "a.log"
     path.write_text(f"2024-05-01 10:00:00 {line}\n")
-    (found,) = read_evidence([str(path)]).statements
+    (found,) = read_statements([str(path)]).statements
     assert (found.group, found.kind, found.member) == (group, kind, member)
 
 
@@ -153,7 +153,7 @@ def test_each_event_of_a_line_is_read(tmp_path: Path) -> None:
     events = [{"timestamp": 1_714_557_600_000 + n, "message": f"(Re-)joining group g{n}"} for n in range(3)]
     path = tmp_path / "export.json"
     path.write_text(json.dumps({"events": [*events[:2], {"message": "nothing"}, events[2]]}))
-    statements = read_evidence([str(path)]).statements
+    statements = read_statements([str(path)]).statements
     assert [statement.group for statement in statements] == ["g0", "g1", "g2"]
 
 
@@ -166,7 +166,7 @@ def test_generations_tell_the_order_of_lines_without_a_time(
     path = tmp_path / "a.log"
     joined = "Successfully joined group g with generation"
     path.write_text("".join(f"{joined} {generation}\n" for generation in generations))
-    reading = read_evidence([str(path)])
+    reading = read_statements([str(path)])
     assert [statement.generation for statement in reading.statements] == sorted(generations)
     assert reading.newest_first == ([str(path)] if turned else [])
 
@@ -184,14 +184,14 @@ def test_only_a_step_back_of_half_a_day_is_a_midnight(
 ) -> None:
     path = tmp_path / "a.log"
     path.write_text("".join(f"{time} INFO (Re-)joining group g\n" for time in times))
-    at = [statement.line.at for statement in read_evidence([str(path)]).statements]
+    at = [statement.line.at for statement in read_statements([str(path)]).statements]
     assert [moment is not None and moment // 86_400 for moment in at] == [*days]
 
 
 def test_a_pasted_line_without_a_group_is_told_of_too(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(f"%4|1714557600.5|MAXPOLL|c1#consumer-1| [thrd:main]: {MAXPOLL}\n")
-    (found,) = histories(read_evidence([str(path)]))
+    (found,) = histories(read_statements([str(path)]))
     (rebalance,) = found.rebalances
     assert (rebalance.generation, rebalance.cause, rebalance.member) == (None, Cause.POLL, "c1")
 
@@ -201,7 +201,7 @@ def test_lines_without_a_group_are_counted_where_there_are_several(tmp_path: Pat
     path.write_text("(Re-)joining group a\n(Re-)joining group b\nHeartbeat session expired\n")
     other = tmp_path / "b.log"
     other.write_text("Heartbeat session expired\n")
-    found = histories(read_evidence([str(path), str(other)]))
+    found = histories(read_statements([str(path), str(other)]))
     assert [group.name for group in found] == ["a", "b"]
     assert all("2 lines without a group's name left out" in group.assumed for group in found)
 
@@ -211,7 +211,7 @@ def test_a_generation_too_long_to_be_one_is_no_evidence(tmp_path: Path) -> None:
     words = "Stabilized group billing generation {} with {} members"
     path.write_text("\n".join(words.format(*pair) for pair in (("9" * 5_000, 1), (1, "9" * 5_000), (2, 3))))
     assert [
-        (statement.generation, statement.text) for statement in read_evidence([str(path)]).statements
+        (statement.generation, statement.text) for statement in read_statements([str(path)]).statements
     ] == [(1, ""), (2, "3")]
 
 
@@ -225,6 +225,6 @@ def test_a_scenario_says_which_causes_it_leaves_out(tmp_path: Path) -> None:
             for at, reason in enumerate(reasons)
         )
     )
-    (history,) = histories(read_evidence([str(path)]))
-    assumed = scenario_of(history, {"orders": 2}, "range").assumed
+    (history,) = histories(read_statements([str(path)]))
+    assumed = logged_scenario(history, {"orders": 2}, "range").assumed
     assert "left out, as the logs do not tell enough: assignment not stored" in assumed
