@@ -62,7 +62,7 @@ class _ByRule:
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """Return the client's assignment, lists in its order; raise AssignorError if the client fails."""
+        """Return the client's assignment in the client's order; AssignorError if the client fails."""
         return type(self).rule(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:

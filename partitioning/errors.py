@@ -175,7 +175,7 @@ class GroupNotFoundError(SourceError):
 
 
 class OtherGroupKindError(SourceError):
-    """The group is a share group or a Streams group, of which questions about owners have no answer.
+    """The group is a share group or a Streams group, in which a partition has no owner to ask about.
 
     Attributes:
         kind: "share" or "streams"; "" if only the message is known.

@@ -223,7 +223,7 @@ class Numbering:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The topic of each topic name."""
+        """Topic name -> the topic's number."""
         return {name: topic for topic, name in enumerate(self.topics)}
 
     @cached_property

@@ -519,8 +519,8 @@ def _grant(
     group, amount, quota = keeps
     loses = amount > quota
     if loses.any():
-        # Only groups above their quota have to give something up. A `fresh` of -1 reads the appended False,
-        # which means "not short".
+        # Only groups above their quota have to give up partitions. A `fresh` of -1 is the index of the last
+        # element, a False that was appended: such a partition's member is not short.
         doubt = np.flatnonzero(loses[group] & held)
         heir = fresh[doubt]
         reluctance = np.where(heir == holder[doubt], 0, 1 + np.append(short, False)[heir])

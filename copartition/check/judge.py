@@ -176,7 +176,7 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
         *_keys(topics, proof, explained=explained),
         *(
             reason
-            for topic, alone in zip(topics, _alone(topics, proof), strict=True)
+            for topic, alone in zip(topics, _unshared_keys(topics, proof), strict=True)
             for reason in _writers(topic, alone, convinced=compared)
         ),
         *forms_reasons(audits, proof),
@@ -205,7 +205,7 @@ def _convinces(proof: KeyProof) -> bool:
     return proof.complete and not proof.apart and not any(proof.scattered) and everywhere >= ENOUGH_COMMON
 
 
-def _alone(topics: Sequence[AuditSummary], proof: KeyProof | None) -> list[int | None]:
+def _unshared_keys(topics: Sequence[AuditSummary], proof: KeyProof | None) -> list[int | None]:
     """Return, for each topic, how many of its keys are missing from at least one other topic.
 
     An item is None if that was not counted.
@@ -438,7 +438,7 @@ def remedies(
         target = _cheapest(topics, proof)
         # Settings come first: to rewrite old records is of no use while new ones still go elsewhere.
         ways += [remedy for topic in target.anew for remedy in _settings(topic, target)]
-        ways += [_anew(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
+        ways += [_copy(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
     # Reading everything may settle the question, unless another reason is against the join already.
     elif "sample" in codes:
         ways += _read(topics)
@@ -507,7 +507,7 @@ def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target
     return min(targets, key=lambda target: (target.records, -target.partitions, seniority(target.rule)))
 
 
-def _anew(topic: AuditSummary, target: _Target) -> Remedy:
+def _copy(topic: AuditSummary, target: _Target) -> Remedy:
     """Return the remedy of copying a topic into one with the wanted placement.
 
     Args:

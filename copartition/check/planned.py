@@ -261,11 +261,11 @@ def plan_growth(
     planned = []
     for join in listed_joins:
         now, then = (tuple(of[topic] for topic in join) for of in (counts, after))
-        planned.append(PlannedJoin(join, now, then, _fate(now, then)))
+        planned.append(PlannedJoin(join, now, then, _effect(now, then)))
     # Topics that no join connects with a topic of the plan keep their counts.
     grow = [
         MustGrow(topic, counts[topic], after[topic], needed, expected_share(counts[topic], needed))
-        for group in _together(listed_joins)
+        for group in _connect(listed_joins)
         if group & plan.keys()
         # Topics that are connected by joins need one count: the greatest that any of them will have.
         for needed in [max(after[topic] for topic in group)]
@@ -275,17 +275,17 @@ def plan_growth(
     return GrowthPlan(plan, tuple(planned), tuple(grow))
 
 
-def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "broken", "moves", "untouched"]:
+def _effect(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "broken", "moves", "untouched"]:
     """Return what happens to a join, from its topics' counts before and after; see `PlannedJoin`."""
     if len({*after}) == 1:
         return "moves" if before != after else "untouched"
     return "breaks" if len({*before}) == 1 else "broken"
 
 
-def _together(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:
+def _connect(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:
     """Return groups of topics that joins connect, directly or through other topics.
 
-    >>> [sorted(group) for group in _together([("a", "b"), ("c", "d"), ("b", "e")])]
+    >>> [sorted(group) for group in _connect([("a", "b"), ("c", "d"), ("b", "e")])]
     [['c', 'd'], ['a', 'b', 'e']]
     """
     groups: list[set[str]] = []

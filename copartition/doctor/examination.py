@@ -408,7 +408,7 @@ def _find_coordinators(cluster: Cluster, groups: Collection[str]) -> _Coordinato
 def _retention_ms(settings: Mapping[str, str] | None) -> int | None:
     """Return a broker's `offsets.retention.minutes` in ms; None if the broker does not show it.
 
-    From when on it counts depends on the group's protocol, see `expiring_check`.
+    It depends on the group's protocol when this time begins, see `expiring_check`.
     """
     try:
         return 60_000 * int((settings or {})["offsets.retention.minutes"])

@@ -194,7 +194,7 @@ def _looks(group: Examination) -> tuple[Offsets, Offsets]:
     return need(group.first, TWO_LOOKS), need(group.last, TWO_LOOKS)
 
 
-def _twice(group: Examination, places: Collection[Place], **assumed: Iterable[str]) -> Evidence:
+def _both_looks_seen(group: Examination, places: Collection[Place], **assumed: Iterable[str]) -> Evidence:
     """Return evidence of two looks at these partitions; `assumed` is passed on to `evidence`."""
     seen = f"{_offsets_seen(group, places)}, in two looks {duration(group.elapsed_ms)} apart"
     return evidence(seen, **assumed)
@@ -222,9 +222,9 @@ def trend_check(group: Examination, limits: Limits) -> Observation:
     if not growing and total >= limits.written and 2 * total > written:
         often = f"members commit at least every {duration(group.elapsed_ms / 2)}"
         text = f"{text}, of {written:,} written; {_time_left(group, change, limits)}"
-        return Observation(True, text, _twice(group, change, assumed=[often]), "growing")
+        return Observation(True, text, _both_looks_seen(group, change, assumed=[often]), "growing")
     fault = f"{text}; above {limits.lag:,} and growing: {first_names(growing)}"
-    return observe(growing, fault, text, _twice(group, change), case)
+    return observe(growing, fault, text, _both_looks_seen(group, change), case)
 
 
 def _records_between(group: Examination, places: Iterable[Place]) -> int:
@@ -295,7 +295,7 @@ def standstill_check(group: Examination, _: Limits) -> Observation:
         still,
         text + list_names([*_with_owners(group, still)], SHOWN),
         "commits move wherever records wait" if waiting else "no record waited at both looks",
-        _twice(group, _lags(group), assumed=[often]),
+        _both_looks_seen(group, _lags(group), assumed=[often]),
     )
 
 
@@ -324,7 +324,7 @@ def hot_partition_check(group: Examination, limits: Limits) -> Observation:
         end_unknown(text, "run it again while producers write, with a longer --interval")
     hottest = max(fresh, key=fresh.__getitem__)
     text = f"{first_names([hottest])} got {fresh[hottest] / total:.0%} of {total:,} new records"
-    return Observation(fresh[hottest] > limits.hot * total, text, _twice(group, fresh))
+    return Observation(fresh[hottest] > limits.hot * total, text, _both_looks_seen(group, fresh))
 
 
 def uncommitted_check(group: Examination, _: Limits) -> Observation:

@@ -1,9 +1,9 @@
 """Describe the two ways to reshape a topic: their steps, what each stops, and what they cost.
 
-One way is a new topic: its records are copied, and then writers and groups switch. The other is in place:
-the topic grows, or writers get another rule, and the records that are there stay where they are.
+One way is a new topic: the records are copied to it, and then writers and groups switch. The other way is in
+place: the topic grows, or writers get another rule, and old records stay in their partitions.
 
-`plan` says whether the first way keeps everything. Times ending in `_s` are seconds.
+`plan` decides whether a copy would keep every record. Names that end with `_s` are seconds.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from copartition.simulation.growth import CURE, find_discoveries
 from partitioning.kit.packages import read_toml
 
 ASSUMED_RATE = 20_000.0
-"""The assumed rate of a copy, in records a second, if the user gives none; `--copy` prints the real one."""
+"""The assumed rate of a copy in records a second, if the user gives none; `--copy` prints the real rate."""
 USUAL_RATE = 145_000.0
-"""The rate of the copy where it takes the seconds that are named here, in records a second.
+"""The rate of the copy, in records a second, on the machine on which the times below were measured.
 
-That is on two cores of which other programs took little. Where the copy is slower, all else is slower as
-well, and `Copy.slowness` says how much. The figures are fitted to four runs of 0.2, 1 and 10 million records;
+This machine had two cores, with little other load. If a copy is slower than that, all other steps are slower,
+too: `Copy.slowness` has the factor. The figures are fitted to four runs of 0.2, 1 and 10 million records.
 benchmarks/reshape.md compares them with later runs.
 """
 MOST_SLOWNESS = 2.0
-"""How many times as long a command takes at most, besides its records, if the copy is slow.
+"""The largest value of `Copy.slowness`.
 
-A copy may also be slow because its records are large, and starts no later then.
+A copy may also be slow because its records are large. Then the fixed times do not become longer.
 """
 START_S = 14.0
 """The assumed seconds that a command needs until Spark runs and has planned what it reads."""
 ROUND_S = 3.5
-"""The assumed seconds of the last round of the copy besides its records, in which Spark commits the round."""
+"""The assumed seconds of the last round of the copy without its records; Spark commits the round."""
 IDLE_ROUND_S = 1.0
 """The assumed seconds of a last round that finds no records."""
 SEARCH_S = 6.0
-"""The assumed seconds of the search for the positions of groups besides the records that it reads.
+"""The assumed seconds of the search for the positions of groups, without those for the records that it reads.
 
 Spark runs two jobs for all groups, and one more if the unread records are counted in the old topic.
 """
 SEARCH_SHARE = 0.64
 """The time for a record that the search reads, as a multiple of the time for a record in the copy."""
 PROOF_S = 9.0
-"""The assumed seconds of the proof besides the records that it reads."""
+"""The assumed seconds of the proof, without those for the records that it reads."""
 PROOF_SHARE = 1.53
 """The time for a record in the proof, as a multiple of the time for a record in the copy."""
 LOOK_S = 5.0
@@ -62,13 +62,14 @@ _PRICES: dict[str, str] = _WORDS["prices"]
 
 
 class ReshapeStep(NamedTuple):
-    """One step of a way.
+    """Describes one step of a way.
 
     Attributes:
-        text: what is done, in the imperative.
+        text: what is to be done, in the imperative.
         commands: command lines and settings, in order.
-        stops: who stands still meanwhile: "nobody", "writers", or a group.
-        pause_ms: for how long, the least and the most; None if nobody stops; `Missing` if it is not known.
+        stops: who stops during the step: "nobody", "writers", or the name of a group.
+        pause_ms: the shortest and the longest pause in milliseconds; None if nobody stops; `Missing` if it is
+            unknown.
     """
 
     text: str
@@ -79,13 +80,13 @@ class ReshapeStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReshapeWay:
-    """One of the two ways, with its steps and its price.
+    """Describes one of the two ways, with its steps and its price.
 
     Attributes:
         name: "a new topic and a switch" or "in place".
-        obstacle: why this way is closed; None if it is open.
-        steps: in order; empty if it is closed.
-        prices: what is lost, moved or read twice, in records, one sentence each.
+        obstacle: why this way cannot be taken; None if it can.
+        steps: the steps, in order; empty if the way cannot be taken.
+        prices: sentences on how many records are lost, moved or read twice.
         keeps_order: whether every key's records stay in order for every reader.
     """
 
@@ -98,15 +99,15 @@ class ReshapeWay:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The copy's size and time.
+    """Computes how long the copy and the steps after it take.
 
     Attributes:
-        records: offsets to copy, at most so many records.
-        rate: records a second that it makes.
-        is_assumed: whether nobody measured that rate.
-        written_per_s: records a second that writers add meanwhile.
-        unread: records that the group which is furthest behind has not read when it moves; None if there is
-            no group to move.
+        records: number of offsets to copy; there may be fewer records.
+        rate: how many records a second are copied.
+        is_assumed: whether the rate is an assumption and was not measured.
+        written_per_s: how many records a second writers add during the copy.
+        unread: the unread records of the group that is furthest behind when groups move; None if no group has
+            to move.
     """
 
     records: int
@@ -117,9 +118,9 @@ class Copy:
 
     @property
     def slowness(self) -> float:
-        """Return how many times as long a command takes, besides its records, as where that was measured.
+        """Return the factor by which the fixed times of commands are longer than the measured ones.
 
-        It is below 1 on a faster machine, and `MOST_SLOWNESS` at most.
+        The factor is below 1 on a faster machine, and at most `MOST_SLOWNESS`.
         """
         return 1.0 if self.is_assumed else min(USUAL_RATE / self.rate, MOST_SLOWNESS)
 
@@ -133,8 +134,8 @@ class Copy:
     def searched(self) -> int:
         """Number of records that the search for positions reads.
 
-        It reads the unread ones in the old topic, and twice as many in the new one; or only the new one, if
-        that has fewer.
+        It reads the unread records in the old topic, and twice as many in the new topic. If the new topic has
+        fewer records than these together, it reads only the whole new topic.
         """
         return min(3 * (self.unread or 0), self.records)
 
@@ -162,7 +163,7 @@ class Copy:
     @property
     def assumed(self) -> Iterator[str]:
         """Yield the assumptions behind these times, as sentences."""
-        # All these times depend on the rate of the copy, so the reader must see if nobody measured it.
+        # All these times depend on the rate of the copy, so the report says if that is an assumption.
         if self.is_assumed:
             yield _ASSUMED["rate"].format(copy=self)
         fixed = (self.slowness * seconds for seconds in (START_S, self._round_s, SEARCH_S, PROOF_S))
@@ -177,9 +178,9 @@ class Copy:
 
 
 def rate_of_copy(records: int, seconds: float) -> float:
-    """Return the rate of a copy as `Copy` takes it, from a first round: without what it takes to start.
+    """Return `Copy.rate` by the records and the seconds of a first round, without the time of its start.
 
-    The start is as slow as the copy, but at most `MOST_SLOWNESS` times as slow as usual.
+    The start is taken to be slower than usual by the same factor as the copy, but at most `MOST_SLOWNESS`.
 
     >>> round(rate_of_copy(10_000_000, 83.0))
     144940

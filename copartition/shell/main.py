@@ -129,7 +129,7 @@ def help(ctx: click.Context, words: tuple[str, ...]) -> None:  # noqa: A001 - th
 
     Exit code: 0 it is shown; 2 there is no such command.
     """
-    # The group itself answers, so the help is the same as that of --help, errors included.
+    # The group prints the help, as it does for --help, so both have the same text and the same errors.
     assert ctx.parent is not None
     ctx.parent.command.main([*words, "--help"], prog_name=ctx.parent.info_name)
 

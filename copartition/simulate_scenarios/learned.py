@@ -116,7 +116,7 @@ def _rebalance(steps: Sequence[NamedStep]) -> DurationBounds:
     Args:
         steps: those of an episode, from one settled step to the next.
     """
-    return _between(steps[1], steps[-1])
+    return _bound_time_between(steps[1], steps[-1])
 
 
 def _handover(steps: Sequence[NamedStep]) -> DurationBounds | None:
@@ -131,11 +131,11 @@ def _handover(steps: Sequence[NamedStep]) -> DurationBounds | None:
             after = (
                 later for later in steps[number:] if later.settled or later.step.state.status != "Stable"
             )
-            return _between(step, next(after))
+            return _bound_time_between(step, next(after))
     return None
 
 
-def _between(begin: NamedStep, end: NamedStep) -> DurationBounds:
+def _bound_time_between(begin: NamedStep, end: NamedStep) -> DurationBounds:
     """Return bounds of the time between two changes, which these steps were the first to show."""
     begun, ended = begin.step, end.step
     # Only the first step of a record has no look before it, and no episode has a change in that one.

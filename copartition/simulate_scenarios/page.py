@@ -321,7 +321,7 @@ class Chart(NamedTuple):
 
 def whole_run(results: Sequence[SimulationResult]) -> Chart:
     """Return the runs from beginning to end."""
-    return _chart("whole", "The whole run", results, results, _whole(results))
+    return _chart("whole", "The whole run", results, results, _longest_run(results))
 
 
 def charts(results: Sequence[SimulationResult]) -> list[Chart]:
@@ -334,7 +334,7 @@ def charts(results: Sequence[SimulationResult]) -> list[Chart]:
     for name in names:
         runs = [result for result in results if result.scenario.name == name]
         near = busiest_disturbance(runs)
-        if near is not None and near.end - near.start < _whole(runs).end / 4:
+        if near is not None and near.end - near.start < _longest_run(runs).end / 4:
             title = "The busiest disturbance up close" + (f": {visible(name)}" if len(names) > 1 else "")
             drawn.append(_chart(f"near-{len(drawn)}", title, runs, results, near))
     return drawn
@@ -410,7 +410,7 @@ def _end_of_disturbance(result: SimulationResult, first: float, following: float
     return last
 
 
-def _whole(results: Sequence[SimulationResult]) -> Window:
+def _longest_run(results: Sequence[SimulationResult]) -> Window:
     """Return the time of the longest run, at least a millisecond."""
     return Window(0.0, max(1.0, *(result.summary.duration_ms for result in results)))
 

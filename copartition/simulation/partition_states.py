@@ -86,7 +86,7 @@ _WAITS = np.isin(np.arange(KINDS), [Phase.PAUSED, Phase.UNNOTICED, Phase.COMPUTI
 """For each phase, whether a partition in it is neither read nor being opened."""
 
 
-def _some(at_ms: Times, mask: NDArray[np.bool_]) -> Times:
+def _times_where(at_ms: Times, mask: NDArray[np.bool_]) -> Times:
     """Return the times at which a mask is True; one time for all partitions is returned as it is."""
     return at_ms[mask] if isinstance(at_ms, np.ndarray) else at_ms
 
@@ -324,7 +324,7 @@ class PartitionStates:
             # not go on, so the flow is notified of a stop.
             away = self.phase[partitions] == _UNNOTICED
             if np.count_nonzero(away):
-                self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
+                self._flow.stops(partitions[away], _times_where(at_ms, away), committed=committed)
         self._stop(
             partitions,
             at_ms,
@@ -338,7 +338,7 @@ class PartitionStates:
             # they change phase and cause here.
             stood = self.phase[partitions] != phase
             if np.count_nonzero(stood):
-                self._settle(partitions[stood], _some(at_ms, stood), phase, cause)
+                self._settle(partitions[stood], _times_where(at_ms, stood), phase, cause)
 
     def _stop(
         self, partitions: Index, at_ms: Times, phase: Phase, cause: int, *, stalls: bool, committed: bool
@@ -354,14 +354,14 @@ class PartitionStates:
             if np.count_nonzero(opening):
                 if self._flow is not None and not stalls:
                     # The flow has been notified that a suspended reader stalls; now it does not go on.
-                    self._flow.stops(partitions[opening], _some(at_ms, opening), committed=committed)
-                self._settle(partitions[opening], _some(at_ms, opening), phase, cause)
+                    self._flow.stops(partitions[opening], _times_where(at_ms, opening), committed=committed)
+                self._settle(partitions[opening], _times_where(at_ms, opening), phase, cause)
         read = self.phase[partitions] == _CONSUMING
         count = np.count_nonzero(read)
         if count == 0:
             return
         if count < len(read):
-            partitions, at_ms = partitions[read], _some(at_ms, read)
+            partitions, at_ms = partitions[read], _times_where(at_ms, read)
         if self._flow is not None and stalls:
             self._flow.stalls(partitions, at_ms)
         elif self._flow is not None:
@@ -384,9 +384,9 @@ class PartitionStates:
             self._mature(partitions, at_ms)
             opening = self._ready[partitions] < math.inf
             late = partitions[opening]
-            self._ready[late] = np.maximum(self._ready[late], _some(ends_ms, opening))
+            self._ready[late] = np.maximum(self._ready[late], _times_where(ends_ms, opening))
         read = self.phase[partitions] == _CONSUMING
-        partitions, at_ms, ends_ms = partitions[read], _some(at_ms, read), _some(ends_ms, read)
+        partitions, at_ms, ends_ms = partitions[read], _times_where(at_ms, read), _times_where(ends_ms, read)
         if len(partitions):
             self._stop(partitions, at_ms, Phase.HANDOVER, cause, stalls=True, committed=False)
             self._ready[partitions] = ends_ms

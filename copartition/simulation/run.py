@@ -118,7 +118,7 @@ class Run:
             world.now_ms = now_ms
             if own_ms <= event_ms:
                 if steps >= self._most_steps(now_ms - last_event_ms):
-                    raise _restless(world, steps)
+                    raise _never_at_rest(world, steps)
                 self.engine.advance()
                 steps += 1
                 continue
@@ -355,7 +355,7 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
             gc.enable()
 
 
-def _restless(world: World, steps: int) -> ScenarioError:
+def _never_at_rest(world: World, steps: int) -> ScenarioError:
     """Return the error for a group that is not at rest after so many steps of its own."""
     done = world.history.rebalances
     last = f", the last one because of: {', '.join(done[-1].causes)}" if done else ""

@@ -112,9 +112,9 @@ def transaction_faults(
             and earlier.started_ms == transaction.started_ms
         ):
             apart = duration(last.at_ms - first.at_ms)
-            problems.append(_of(transaction, "marker missing", apart=apart))
+            problems.append(_make_fault(transaction, "marker missing", apart=apart))
         if earlier is not None and _is_fenced(earlier, transaction, transaction_version):
-            problems.append(_of(transaction, "fenced", earlier=earlier))
+            problems.append(_make_fault(transaction, "fenced", earlier=earlier))
     problems += _without_coordinator(first, last, servers)
     return problems
 
@@ -155,7 +155,7 @@ def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_versi
     )
 
 
-def _of(
+def _make_fault(
     transaction: Transaction, kind: str, *, looks: str = "two looks", **facts: object
 ) -> TransactionFault:
     """Return a finding about a transaction that its coordinator showed.
@@ -200,7 +200,7 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Transactio
         f"broker {transaction.coordinator} aborts it within "
         "transaction.abort.timed.out.transaction.cleanup.interval.ms (10 s)"
     )
-    return _of(
+    return _make_fault(
         transaction,
         "open long",
         looks="the last look",
@@ -237,9 +237,10 @@ def _without_transaction(
 ) -> TransactionFault:
     """Return the finding of a producer whose transaction no coordinator knows.
 
-    It certainly hangs only if every transactional id was seen and it is older than any transaction may be. In
-    other cases `abort` is not advised, because it drops records. Its age counts from the producer's last
-    record in the partition, because leaders do not report when a transaction began.
+    Such a transaction hangs for certain only if two things are true: every transactional id was seen, and the
+    transaction is older than any may become. Otherwise `abort` is not advised, because it drops records. The
+    age is counted from the producer's last record in the partition, because leaders do not report when a
+    transaction began.
     """
     age_ms = look.at_ms - producer.wrote_ms
     # This look may have missed the owner: its coordinator was not reached, or its id is hidden.

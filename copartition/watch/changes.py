@@ -65,26 +65,26 @@ class Trouble(NamedTuple):
 
 @dataclass(eq=False)
 class Looks:
-    """Looks at a group, step by step, until `for_s` or `count` ends them.
+    """Looks at a group again and again, until `for_s` or `count` ends it, and yields a step for each change.
 
-    The first look must succeed. A later one that fails is repeated; each cause is reported once until a look
-    succeeds. Without `for_s` and `count` there is no end.
+    The first look must succeed. If a later look fails, the next one follows; each error is reported once
+    until a look succeeds. Without `for_s` and `count` the looks never end.
 
     Attributes:
-        read: gives the group, and the same object as before if nothing has changed.
-        interval_s: seconds from the beginning of one look to that of the next.
+        read: returns the group; the same object as before if nothing has changed.
+        interval_s: seconds from the beginning of one look to the beginning of the next.
         for_s: seconds after which no further look begins; None for no limit.
         count: how many looks there are; None for no limit.
-        ends: reads the ends of partitions; with it each step has them, and there is one every `ENDS_S`,
-            whatever is new.
-        committed: reads the committed offsets, which go with the ends.
-        tell: gets each `Trouble` once, and one more when it is over.
-        clock: gives seconds since 1970.
-        sleep: waits so many seconds.
-        begun: when the first look was answered; 0 before.
-        ended: when the last look was answered; 0 before.
-        blind_s: the longest time from one look to the answer of the next: what came and went in it was not
-            seen.
+        ends: reads the ends of partitions. If it is given, each step has them, and there is a step at least
+            every `ENDS_S` seconds, even if nothing else has changed.
+        committed: reads the committed offsets whenever ends are read.
+        tell: called with each `Trouble` once, and with another one when it is over.
+        clock: returns the time in seconds since 1970.
+        sleep: waits for a number of seconds.
+        begun: the time at which the first look was answered; 0 before that.
+        ended: the time at which the last look was answered; 0 before that.
+        blind_s: the longest time from one look to the answer of the next one. A change that began and ended
+            within this time was not seen.
     """
 
     read: Callable[[], Reading]
@@ -103,7 +103,7 @@ class Looks:
     _reported: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()}, init=False)
 
     def __iter__(self) -> Iterator[RecordStep]:
-        """Yield the steps; a look that shows nothing new gives none, except for ends of partitions.
+        """Yield the steps. A look that shows no change yields no step, unless it is time to read the ends.
 
         Raises:
             SourceError: the first look failed.
@@ -114,8 +114,8 @@ class Looks:
         tried = 0
         start = self.clock()
         while True:
-            # A change may have begun right after the earlier question, because its answer may be that old. So
-            # `since` is the time of a question, not of its answer.
+            # An answer may be as old as its question, so a change may have happened right after the earlier
+            # question. Therefore `since` is the time of a question and not of its answer.
             asked_s = self.clock()
             reading = self._look(self.read, away=True, required=latest is None)
             tried += 1

@@ -70,7 +70,7 @@ def by_clients(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
     # The lines after the last generation may be about a rebalance whose end is not in the logs.
     rest = [statement for statement in statements[since:] if statement.kind not in _REACHED]
     made = _made_by(rest, here, None)
-    if made.cause is not Cause.UNKNOWN or any(map(_follows, rest)):
+    if made.cause is not Cause.UNKNOWN or any(map(_rejoins, rest)):
         yield replace(made, joined=None)
 
 
@@ -83,7 +83,7 @@ def _made_by(window: Sequence[Statement], here: set[str], generation: int | None
         generation: the generation; None if no line names it.
     """
     cause, first = _first_cause(window, here)
-    follows = next(filter(_follows, window), None)
+    follows = next(filter(_rejoins, window), None)
     joins = [join for join in window if join.kind in _JOINS and join.generation == generation]
     line = first or follows or next(iter(joins or window), None)
     timed = [statement for statement in window if statement.line.at is not None]
@@ -150,7 +150,7 @@ def _first_cause(window: Sequence[Statement], here: set[str]) -> tuple[Cause, St
             here.discard(_who(statement))
         elif cause is Cause.JOINED:
             cause = None  # the line of its join is counted instead
-        elif _follows(statement) or (statement.kind is Kind.REVOKING and _HAS_SOME.search(statement.text)):
+        elif _rejoins(statement) or (statement.kind is Kind.REVOKING and _HAS_SOME.search(statement.text)):
             # Only a member is told that its group rebalances, or has partitions to give back.
             here.add(_who(statement))
         if first[1] is None and cause is not None:
@@ -164,7 +164,7 @@ _FOLLOWS = re.compile(r"is (?:already )?rebalancing|rebalance in|another rebalan
 """Words with which a client says that its group rebalances already."""
 
 
-def _follows(statement: Statement) -> bool:
+def _rejoins(statement: Statement) -> bool:
     """Return whether a client says that it joins again because its group rebalances already."""
     return statement.kind is Kind.REJOINING and follows(statement.text)
 

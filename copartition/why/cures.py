@@ -260,7 +260,7 @@ def logged_scenario(
     static = {member for _, what, member, *_ in history.others if what == REPLACED and member}
     consumers = {member: Consumer(member, static=member in static) for _, _, member in happened}
     # A crash or a slow poll began one timeout before the coordinator's line.
-    early = [(at - _before(cause, settings, session[1]), cause, member) for at, cause, member in happened]
+    early = [(at - _delay_ms(cause, settings, session[1]), cause, member) for at, cause, member in happened]
     zero = min(at for at, _, _ in early) - QUIET_MS
     # Built from the last event to the first, so that the first event of each member is what remains.
     first = {member: cause for _, cause, member in reversed(happened)}
@@ -342,7 +342,7 @@ def _check_fits(happened: Sequence[_MemberEvent], settings: Settings, session: t
             )
 
 
-def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
+def _delay_ms(cause: Cause, settings: Settings, session_ms: float) -> float:
     """Return how many milliseconds pass from the beginning of an event until the coordinator notices it."""
     if cause is Cause.EXPIRED:
         return session_ms

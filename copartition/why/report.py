@@ -138,13 +138,13 @@ def print_why(
             # A cut table must say so. Otherwise its first row looks like the first rebalance.
             if hidden := len(history.rebalances) - len(shown):
                 console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --all"))
-        for text, style in _below(history, cures, full=full):
+        for text, style in _lines_below(history, cures, full=full):
             console.print(note(text, style))
     if unread is not None:
         console.print(note(describe_unread(unread), "dim"))
 
 
-def _below(history: GroupHistory, cures: Sequence[Cure], *, full: bool) -> Iterator[tuple[str, str]]:
+def _lines_below(history: GroupHistory, cures: Sequence[Cure], *, full: bool) -> Iterator[tuple[str, str]]:
     """Yield the lines below a group's table, each as (text, style): other events, cures and notes."""
     for text in describe_others(history.others if full else history.others[-5:]):
         yield text, "dim"

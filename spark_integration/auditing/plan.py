@@ -255,8 +255,9 @@ def _turns(ranges: Sequence[Row]) -> list[tuple[str, int]]:
     """
     place: dict[tuple[str, int], int] = {}
     for _, of_partition in groupby(ranges, key=lambda row: row.partition):
-        # Partitions have a change of rule at different offsets, so offsets say nothing about the order. But
-        # whether a rule is a partition's first, second or third one agrees between partitions.
+        # A change of rule is at another offset in each partition, so offsets cannot be compared between
+        # partitions. But the rules follow each other in the same order in all of them: `turn` is a rule's
+        # place in that order.
         for turn, row in enumerate(row for row in of_partition if row.profile):
             place[_rule(row)] = max(turn, place.get(_rule(row), 0))
     return sorted(place, key=lambda rule: place[rule])

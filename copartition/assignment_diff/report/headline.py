@@ -219,7 +219,7 @@ def _stops(diff: AssignmentDiff) -> Iterator[str]:
         if stops.new_partitions:
             new = count(stops.new_partitions, "new partition")
             yield (
-                f"{new} {_is(stops.new_partitions)} first read after "
+                f"{new} {_is_or_are(stops.new_partitions)} first read after "
                 f"{stops.new_ms.time}, and auto.offset.reset=latest skips all records before"
             )
         if not stops.stopped:
@@ -239,6 +239,6 @@ def _stops(diff: AssignmentDiff) -> Iterator[str]:
             yield f"up to {at_once} stop at once, {longest}, in {rebalances}: {seconds}"
 
 
-def _is(number: int) -> str:
+def _is_or_are(number: int) -> str:
     """Return the verb "be" for a subject of this number."""
     return "is" if number == 1 else "are"

@@ -47,19 +47,19 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class TopicChange:
-    """One topic over both sides, in partitions.
+    """Counts what happens to the partitions of one topic.
 
     Attributes:
-        name: its name.
-        partitions: that either side knows.
-        kept: with the same owner, or nobody on both sides.
-        moved: with another owner.
-        assigned: that gained an owner.
-        unassigned: that lost their owner.
-        added: that the topic has grown by.
-        removed: that the topic no longer has.
-        conflicts: with two owners.
-        lag_moved: records waiting in moved partitions; None if the lag of one is unknown.
+        name: the topic's name.
+        partitions: number of partitions that any side has.
+        kept: number of partitions with the same owner on both sides, or with none on both.
+        moved: number of partitions that go to another owner.
+        assigned: number of partitions without an owner before and with one after.
+        unassigned: number of partitions with an owner before and without one after.
+        added: number of partitions by which the topic has grown.
+        removed: number of partitions that the topic no longer has.
+        conflicts: number of partitions with two owners.
+        lag_moved: number of records that wait in moved partitions; None if the lag of any of them is unknown.
     """
 
     name: str

@@ -119,7 +119,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     columns = [GridColumn("", "name"), GridColumn("", "word"), GridColumn(""), GridColumn("", "bar")]
     if rows:
         console.print(Grid(columns, rows), crop=False)
-    _more(console, left_out, shown.view.by or "member")
+    _print_left_out(console, left_out, shown.view.by or "member")
     _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
     _print_remarks(shown, console)
 
@@ -151,7 +151,7 @@ def _print_members(shown: Shown, console: Console) -> None:
         columns += [GridColumn("", "bar"), GridColumn("", "word", "yellow")]
         rows = [_member_row(member, names, scale) for member in members]
         _show(console, Grid(columns, rows))
-    _more(console, len(shown.members) - len(members), "member")
+    _print_left_out(console, len(shown.members) - len(members), "member")
     if shown.unchanged and not shown.view.every and not shown.diff.same:
         console.print(f"  [dim]{count(shown.unchanged, 'member')} unchanged[/]")
     if flows:
@@ -173,7 +173,7 @@ def _print_members(shown: Shown, console: Console) -> None:
         ]
         _show(console, Grid([*columns, GridColumn("PARTITIONS", "list")], rows, full=shown.view.every))
     if more_flows:
-        _more(console, more_flows, "flow", f" of {count(more_partitions, 'partition')}")
+        _print_left_out(console, more_flows, "flow", f" of {count(more_partitions, 'partition')}")
 
 
 def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ def _print_topics(shown: Shown, console: Console) -> None:
     ]
     if rows:
         _show(console, Grid([GridColumn("TOPIC", "name"), *columns], rows))
-    _more(console, len(shown.topics) - len(topics), "topic")
+    _print_left_out(console, len(shown.topics) - len(topics), "topic")
 
 
 def _print_partitions(shown: Shown, console: Console) -> None:
@@ -250,7 +250,7 @@ def _print_partitions(shown: Shown, console: Console) -> None:
     ]
     if rows:
         _show(console, Grid(columns, rows))
-    _more(console, shown.partitions - len(changes), "partition")
+    _print_left_out(console, shown.partitions - len(changes), "partition")
 
 
 _TABLES: dict[str, Callable[[Shown, Console], None]] = {
@@ -298,10 +298,10 @@ def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *
     """
     for line in lines if full else lines[:SHOWN]:
         console.print(cell(line, style))
-    _more(console, 0 if full else len(lines) - SHOWN, noun)
+    _print_left_out(console, 0 if full else len(lines) - SHOWN, noun)
 
 
-def _more(console: Console, left_out: int, noun: str, whose: str = "") -> None:
+def _print_left_out(console: Console, left_out: int, noun: str, whose: str = "") -> None:
     """Print how many rows are left out, if any are.
 
     Args:

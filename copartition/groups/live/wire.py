@@ -27,23 +27,23 @@ from partitioning.kit.packages import read_toml
 T = TypeVar("T")
 
 _TIMEOUT_S = 5.0
-"""Seconds that a connection may take, and then each question with its whole answer."""
+"""Seconds that it may take to connect, and seconds from each question to the end of its answer."""
 _LARGEST_ANSWER = 100_000_000
-"""Bytes of an answer at most: a wrong port may answer with any four bytes as a size."""
+"""The most bytes of an answer. At a wrong port, the first four bytes may be no size but any text."""
 _LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 1_000_000
-"""Of SCRAM: Kafka's clients refuse fewer, which make a password easy to guess; more would keep us busy."""
+"""Bounds of SCRAM's iterations: fewer make a password easy to guess, so Kafka's clients refuse them, too."""
 
 _MOVES_S = 10.0
-"""Seconds for which a coordinator is asked again that is not there yet, or moves."""
+"""Seconds for which a question is repeated if the coordinator moves or is not ready."""
 _MOVES = {14, 15, 16}
-"""COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR."""
+"""Kafka's error codes COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE and NOT_COORDINATOR."""
 
 _MESSAGES: Mapping[str, Mapping[str, Any]] = read_toml(__package__, "messages.toml")
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _WITH_TYPES = 5
 """The version of ListGroups from which on brokers tell the type of each group (Kafka 3.8, KIP-848)."""
 _MEMBER_TYPES = {0: "classic", 1: "consumer"}
-"""A member's type (KIP-1099), as version 1 of ConsumerGroupDescribe has it."""
+"""Number of a member's type in version 1 of ConsumerGroupDescribe (KIP-1099) -> the protocol it speaks."""
 _PRESENT = 1
 NO_TAGS = b"\0"
 """The bytes of an empty list of tagged fields (KIP-482)."""
@@ -51,12 +51,12 @@ NO_TAGS = b"\0"
 
 @cache
 def _fields(message: str, struct_name: str) -> list[list[str]]:
-    """Return the fields of a struct of a message, each as its name, its type and maybe "1+"."""
+    """Return the fields of a struct, each as [name, type]; "1+" follows if it begins with version 1."""
     return [field.split() for field in _MESSAGES[message][struct_name]]
 
 
 class CoordinatorMovesError(ProtocolError):
-    """The broker does not coordinate the group, or not yet; asked again, one will."""
+    """The broker does not coordinate the group now. A later try may reach the broker that does."""
 
 
 class MemberSubscription(NamedTuple):
@@ -87,8 +87,8 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Membe
 def ask_coordinator(group: str, config: Mapping[str, str], ask: Callable[[Connection], T]) -> T:
     """Return what `ask` returns for a connection to a group's coordinator.
 
-    It is asked again, the coordinator looked up anew, for up to `_MOVES_S` seconds while the coordinator
-    moves, as after a broker was restarted.
+    While the coordinator moves, for example after a restart of a broker, it is looked up and asked again for
+    up to `_MOVES_S` seconds.
 
     Args:
         group: group id.
@@ -112,7 +112,7 @@ def ask_coordinator(group: str, config: Mapping[str, str], ask: Callable[[Connec
 
 
 def find_coordinator(group: str, config: Mapping[str, str]) -> tuple[str, int]:
-    """Return (host, port) of the broker that coordinates a group; its faults are those of `failures`."""
+    """Return (host, port) of the broker that coordinates a group; raise errors as `failures` does."""
     with _bootstrap(config) as connection:
         return connection.coordinator(group)
 
@@ -179,7 +179,7 @@ class AnswerReader(Reader):
         return int.from_bytes(self._take(8), signed=True)
 
     def skip(self, size: int) -> None:
-        """Pass over some bytes."""
+        """Skip some bytes."""
         self._take(size)
 
     def uvarint(self) -> int:
@@ -210,21 +210,21 @@ class AnswerReader(Reader):
         return list(struct.unpack(f">{size}i", self._take(4 * size)))
 
     def items(self) -> range:
-        """Return one turn for each element of a compact array; null has none."""
+        """Return a range with one number for each element of a compact array; it is empty for null."""
         return self._turns(self.uvarint() - 1)
 
     def _turns(self, size: int) -> range:
-        """Return one turn for each of `size` elements; a size below 0 has none.
+        """Return a range of `size` numbers; it is empty for a size below 0.
 
-        Each element takes at least one byte, so a size beyond the rest of the answer is refused before any
-        loop.
+        Each element takes at least one byte. So a size that is larger than the rest of the answer is refused,
+        before a loop over it can begin.
         """
         if size > self.left:
             raise self._fault(f"an array says it has {size} elements where {self.left} bytes are left")
         return range(size)
 
     def tags(self) -> dict[int, AnswerReader]:
-        """Return the tagged fields, each as a reader of its own, by tag."""
+        """Return tag -> a reader of the tagged field's bytes."""
         fields = {}
         for _ in range(self.uvarint()):
             tag, size = self.uvarint(), self.uvarint()
@@ -270,10 +270,9 @@ class AnswerReader(Reader):
 
 
 class Connection:
-    """A connection to one broker, one question at a time.
+    """Asks one broker, one question at a time.
 
-    `_number` counts the questions; each has `_TIMEOUT_S` seconds from its sending to the last byte of its
-    answer.
+    `_number` counts the questions. The last byte of an answer must come within `_TIMEOUT_S` of its question.
     """
 
     def __init__(self, stream: socket.socket) -> None:
@@ -452,7 +451,7 @@ class Connection:
         """Return the next `size` bytes of the answer."""
         parts = []
         while size:
-            # A limit for each part alone would let a broker that sends byte by byte keep us for ever.
+            # The limit is for the whole answer: a broker that sends byte by byte could take any time.
             self._stream.settimeout(max(self._deadline - time.monotonic(), 0.001))
             part = self._stream.recv(min(size, 1 << 16))
             if not part:

@@ -95,7 +95,7 @@ def assess_delivery(
         simulate_delivery(
             [1] * batches,
             settings=settings,
-            faults=_later(faults or Faults(), needed_ms * run / runs),
+            faults=_delay_faults(faults or Faults(), needed_ms * run / runs),
             interval_ms=interval_ms,
             round_trip_ms=round_trip_ms,
             replication_ms=replication_ms,
@@ -115,7 +115,7 @@ def assess_delivery(
     )
 
 
-def _later(faults: Faults, by_ms: float) -> Faults:
+def _delay_faults(faults: Faults, by_ms: float) -> Faults:
     """Return the faults with the times of brokers' faults moved by `by_ms`; shares of requests stay."""
     return replace(
         faults,

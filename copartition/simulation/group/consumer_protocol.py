@@ -56,7 +56,7 @@ class ConsumerProtocol:
         configured = self._world.consumers[consumer]
         classic = not speaks_consumer_protocol(configured, self._world)
         if not classic and BEHAVIOURS[configured.client].consumer_late_ms is None:
-            self._world.refuse(consumer, _speaks_not(configured.client))
+            self._world.refuse(consumer, _no_protocol(configured.client))
         # An empty group takes the protocol of its first member.
         elif classic and not self.members:
             self._downgrade(self.hand_over(), None).start(consumer, now_ms)
@@ -123,7 +123,7 @@ class ConsumerProtocol:
         for number, configured in enumerate(scenario.consumers):
             classic = not speaks_consumer_protocol(configured, self._world)
             if not classic and BEHAVIOURS[configured.client].consumer_late_ms is None:
-                raise ScenarioError(f"consumer {configured.name!r}: {_speaks_not(configured.client)}")
+                raise ScenarioError(f"consumer {configured.name!r}: {_no_protocol(configured.client)}")
             member = self._world.memberships.add(number, configured)
             client = self._clients[number] = self._client(number, member, classic=classic)
             self._world.commits_ms(number)
@@ -191,6 +191,6 @@ class ConsumerProtocol:
         return kind(self._world, self._coordinator, self._timers, consumer, member)
 
 
-def _speaks_not(client: str) -> str:
+def _no_protocol(client: str) -> str:
     """Return the message for a client without the consumer protocol."""
     return f"{client} does not speak the consumer protocol (KIP-848)"

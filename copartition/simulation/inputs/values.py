@@ -189,7 +189,7 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
     places: list[str] = []
     for entry, path in entries:
         if isinstance(entry, Mapping) and "count" in entry:
-            more = _several(entry, path, len(consumers), static=static)
+            more = _equal_consumers(entry, path, len(consumers), static=static)
         else:
             more = [_consumer(entry, path, static=static)]
         consumers += more
@@ -201,7 +201,7 @@ ITS_OWN = frozenset({"name", "beat_ms", "member_id"})
 """The fields of `Consumer` that differ between consumers described by one entry."""
 
 
-def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
+def _equal_consumers(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
     """Return the equal consumers of one entry, such as `{count: 40, prefix: worker, static: true}`.
 
     `others` is the number of consumers before them, which counts against the limit of all.

@@ -226,7 +226,7 @@ class SimulationResult:
                 has no load.
         """
         run = f"{self.scenario.name} with {self.scenario.assignor}, seed {self.scenario.seed}"
-        check_figures([self.summary], expected, run, lambda figure, _: _blame(self, figure))
+        check_figures([self.summary], expected, run, lambda figure, _: _name_culprit(self, figure))
 
 
 _LIMIT = re.compile(rf"\s*({COMPARISON})?\s*(\d+(?:_\d+)*(?:\.\d+)?)\s*({'|'.join(UNITS)})?\s*")
@@ -309,7 +309,7 @@ def _value_text(figure: str, value: float) -> str:
     return duration(value) if value == np.inf else f"{duration(value)} ({value:.12g} ms)"
 
 
-def _blame(result: SimulationResult, figure: str) -> str:
+def _name_culprit(result: SimulationResult, figure: str) -> str:
     """Return the end of a message that names the outage, or the pause, behind a figure; or an empty text."""
     if figure == "longest_pause_ms":
         return longest_pause(result.timeline, result.summary.longest_pause_ms)

@@ -212,9 +212,9 @@ class _Filling:
         self.place = np.arange(len(group)) - first  # the place of each partition in its group
         self.sharers = size[self.group] - self.place  # partitions of its group not drained before it
         # The backlog of the partitions drained before it.
-        self.spent = spent[self.group] + _before(self.behind, first)
+        self.spent = spent[self.group] + _sum_before(self.behind, first)
         # The capacity that the rates of these partitions leave.
-        self.free = free[self.group] - _before(self.rate, first)
+        self.free = free[self.group] - _sum_before(self.rate, first)
         need = self.spent + self.sharers * self.behind
         # The time at which each partition is drained if the partitions of its group are drained in this
         # order.
@@ -243,7 +243,7 @@ class _Filling:
         return self._start[group], self._start[group] + self._size[group]
 
 
-def _before(values: Floats, first: Integers) -> Floats:
+def _sum_before(values: Floats, first: Integers) -> Floats:
     """Return for each element the sum of the values before it in its group, which starts at `first`.
 
     `first` has, for each element, the index of the first element of its group. One running sum serves all

@@ -305,8 +305,8 @@ def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
         try:
             return future.result(ANSWER_WITHIN_S)
         except TimeoutError:
-            # The broker is busy. As librdkafka's own timeout error, this is tried again, and the message
-            # names it if the broker stays busy.
+            # The broker is busy. This becomes librdkafka's own timeout error, which is tried again. If the
+            # broker stays busy, the message names this error.
             timed_out = confluent_kafka.KafkaError(confluent_kafka.KafkaError._TIMED_OUT)
             raise confluent_kafka.KafkaException(timed_out) from None
 

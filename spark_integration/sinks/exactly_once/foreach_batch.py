@@ -34,9 +34,10 @@ def write_exactly_once(
 
     If the topic has the version already, its rows are computed again and compared, and nothing is written. If
     the topic has a part of it, the write continues with the next record. So the rows must be the same each
-    time they are computed. Those of a micro-batch are, because the checkpoint says which they are, unless
-    they depend on rand(), on the time, or on a join with data that changes. Their order may differ: each
-    partition's rows are sorted by `order_by` and then by the record's own columns, before they are written.
+    time they are computed. The rows of a micro-batch are the same, because the checkpoint names their
+    offsets, unless they depend on rand(), on the time, or on a join with data that changes. Their order may
+    differ: each partition's rows are sorted by `order_by` and then by the record's own columns, before they
+    are written.
 
     >>> def write(batch, batch_id):  # for `stream.writeStream.foreachBatch(write)`, with a checkpoint
     ...     write_exactly_once(batch, batch_id, topic="orders", app_id="shop", config=config)
