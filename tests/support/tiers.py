@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from partitioning.testing.mock_cluster import MockCluster
 
@@ -84,11 +84,14 @@ def pytest_configure(config: pytest.Config) -> None:
     global _tier  # noqa: PLW0603 - one tier a process, which modules of tests ask as they are imported
     _tier = config.getoption("--tier")
     config.addinivalue_line("markers", f"wider: {WIDER}")
+    # No clock decides: on a busy machine it takes any time to make an example or to run a test with it.
+    settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    without_clock = settings.get_profile("no clock")
     for name in TIERS:
         most = {"quick": 6, "test": 30, "ci": 100}[name]
-        settings.register_profile(name, max_examples=most, deadline=None, derandomize=True)
+        settings.register_profile(name, without_clock, max_examples=most, derandomize=True)
     # What a nightly run uses: other examples every night.
-    settings.register_profile("search", max_examples=300, deadline=None)
+    settings.register_profile("search", without_clock, max_examples=300)
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile(_tier)
     # Thousands of tests stay in memory: by default Python's collector would look at them thousands of times.
