@@ -59,7 +59,7 @@ TABLES = [
         "copartition.transactions",
         "faults.toml",
         ("judging",),
-        "_of",
+        "_make_fault",
         frozenset({"transaction", "partitions"}),
         place=1,
     ),
