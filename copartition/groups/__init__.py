@@ -1,13 +1,13 @@
 """Read a group from any source: snapshots, records, captured text, live groups, steps of simulations.
 
-- `source` reads a group from the name of its source: `snapshot` from files of ours, `capture` from what tools
-  printed, `live` from a cluster. `rows` is how they build a state row by row.
+- `source` reads a group, given the name of its source. It leaves files of ours to `snapshot`, text that tools
+  printed to `capture`, and groups of a cluster to `live`. `rows` builds a group state row by row.
 - `kinds` reads share groups and Streams groups.
 - `planned_members` decides who is in a group after a change, `offers` which strategies its members offer, and
   `names` gives members short names.
 
-Every reader returns a `GroupState` of `assignors.state`; for a KIP-848 group also its target assignment. This
-package only reads: what is wrong with a group, or changes in it, is answered by other packages.
+Readers of groups with owners return a `GroupState` of `assignors.state`; for a KIP-848 group also its target
+assignment. This package only reads. Other packages find out what is wrong with a group, and what changes.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Build a group state row by row, from inputs that come that way."""
+"""Build a group state row by row, for sources that list members and partitions one after the other."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from partitioning.errors import SourceError
 
 
 class Rows:
-    """Members and partitions as they are read; members and topics are numbered at first sight.
+    """Collects members and partitions as they are read, and numbers members and topics in that order.
 
     One row is one partition: the number of its member (-1 without an owner), the number of its topic, the
     partition number and its lag in records (`UNKNOWN_LAG` if it is unknown). The four columns have the same
-    length between calls. Partition numbers must fit int32 and lags int64: readers check bounds, because they
-    can name the place of a wrong number.
+    length between calls. Partition numbers must fit int32, and lags int64. Callers check these bounds,
+    because they can name the place of a wrong number in an error.
     """
 
     def __init__(self) -> None:
@@ -43,10 +43,13 @@ class Rows:
         """Add one partition.
 
         Args:
-            topic: its topic.
-            partition: its number.
+            topic: the topic's name.
+            partition: the partition's number.
             owner: the id of a member that was added before; None without an owner.
-            lag: records that wait.
+            lag: number of records that wait; `UNKNOWN_LAG` if it is unknown.
+
+        Raises:
+            KeyError: `owner` was not added.
         """
         self.partitions(topic, (partition,), owner, (lag,))
 
@@ -56,8 +59,8 @@ class Rows:
         """Add partitions of one topic that have one owner.
 
         Args:
-            topic: the topic.
-            partitions: their numbers.
+            topic: the topic's name.
+            partitions: the partitions' numbers.
             owner: the id of a member that was added before; None without an owner.
             lags: one lag for each partition; None if none is known.
 
@@ -83,13 +86,13 @@ class Rows:
         """Return the rows as a group state; its arrays are copies, so more rows may follow.
 
         Args:
-            complete: every partition of the topics has a row.
-            members_complete: every member of the group was added.
+            complete: whether every partition of the topics has a row.
+            members_complete: whether every member of the group was added.
             name: group id, if the source tells it.
             status: Kafka's name of the group's state.
             warnings: sentences for the reader of a report.
         """
-        # A copy: as long as NumPy has a view of it, an `array` cannot grow.
+        # `np.array` copies. An `array` of which NumPy has a view could not grow.
         lag = np.array(self._lag, np.int64)
         return GroupState(
             tuple(self._members.values()),
@@ -97,7 +100,7 @@ class Rows:
             np.array(self._member, np.int32),
             np.array(self._topic, np.int32),
             np.array(self._partition, np.int32),
-            # A source without lags gives None rather than a column that says nothing.
+            # If no lag is known, `GroupState.lag` is None and not a column of unknown lags.
             lag if (lag != UNKNOWN_LAG).any() else None,
             complete=complete,
             members_complete=members_complete,

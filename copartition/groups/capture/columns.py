@@ -17,9 +17,9 @@ HEADERS = ("GROUP ", "TOPIC ", "CONSUMER-ID ", "COORDINATOR (ID) ")
 TELLING = {"offsets": "PARTITION", "members": "HOST", "state": "ASSIGNMENT-STRATEGY"}
 """Kind of table -> the column up to which a line must fit, so that it counts as a row."""
 FIRST_OF_CELL = frozenset("0123456789-/")
-"""Characters with which cells of these columns begin."""
+"""Characters with which cells of the columns PARTITION and HOST begin."""
 _WORD = re.compile(r"COORDINATOR \(ID\)|\S+")
-"""A word of a header; one name of a column has a blank in it."""
+"""Pattern of a column's name in a header. Only COORDINATOR (ID) has a blank in it."""
 _NUMBER = re.compile(r"-|-?\d{1,19}")
 """A number that may be below 0, or the dash of an empty cell."""
 _LIST = r"[^\s()]*\(\d+(?:,\d+)*\)"
@@ -39,12 +39,12 @@ _HOLDS = {
     "COORDINATOR (ID)": re.compile(r"\S+ \(\d+\)"),
     "TOPIC": re.compile(r"[A-Za-z0-9._-]+"),
 }
-"""A pattern for what a column may hold, for columns whose content is not any text."""
+"""Column -> pattern of its cells. A column that is missing here may hold any text without blanks."""
 _TEXT = re.compile(r"\S+")
 _MAY_BE_EMPTY = {"GROUP-INSTANCE-ID", "CURRENT-ASSIGNMENT"}
 """Columns in which some versions print nothing.
 
-None of them is the last column: there an empty cell may be a row that was cut.
+None of them is the last column, because an empty cell at the end of a row may show that the row was cut.
 """
 COLUMN_NAMES = frozenset(
     {
@@ -59,7 +59,7 @@ NOTICE = re.compile(
 )
 """The beginning of a line that the tools, or Markdown's fences, put between tables."""
 COMMAND = re.compile(rf".*\bdescribe\b.{{0,2000}}?--group[ =]['\"]?([^'\"\s]{{1,{MAX_ID}}})")
-"""A line on which somebody typed the command, with the group's name."""
+"""Pattern of a line on which somebody typed the command, with the group's name."""
 
 
 def head_columns(line: str) -> tuple[str, dict[str, int]]:
@@ -78,7 +78,7 @@ def head_columns(line: str) -> tuple[str, dict[str, int]]:
 
 
 def find_header(line: str) -> tuple[str, dict[str, int]]:
-    """Return what `head_columns` returns, for any line; a line that cannot be a header has no columns."""
+    """Return the kind and the columns of a header as `head_columns` does; any other line has no columns."""
     return head_columns(line) if line.startswith(HEADERS) else ("", {})
 
 
@@ -142,7 +142,7 @@ def _next_cells(words: Sequence[str], at: int, column: str) -> list[tuple[int, s
 
 
 def align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table with each column as wide as its longest cell and two blanks, the last column, too.
+    """Return the lines of a table; each column, also the last, is as wide as its longest cell and two blanks.
 
     Args:
         rows: the cells of each row, of one length; the header is the first row.

@@ -25,7 +25,7 @@ with needs("the status of Kafka Connect's connectors", "cli"):
     import msgspec
 
 _HEAD = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.){1,300}"\s*:\s*\{\s*"(?:status|info)"\s*:\s*\{')
-"""The beginning of such an answer: an object of connectors, whose first one has "status" or "info"."""
+"""Pattern of the beginning of such an answer: a connector's name, and an object with "status" or "info"."""
 _NOBODYS = {"UNASSIGNED", "DESTROYED"}
 """States of a connector or task in which the named worker does not run it any more."""
 
@@ -33,20 +33,20 @@ _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
 
 
 class _Connector(msgspec.Struct):
-    """A connector or a task: its state by Connect's name, and the worker that runs it."""
+    """Holds the state of a connector or a task, by Connect's name, and the id of the worker that runs it."""
 
     state: str
     worker_id: _Id
 
 
 class _Task(_Connector):
-    """A task, with its number within the connector, from 0 on."""
+    """Holds a task, with its number within the connector, from 0 on."""
 
     id: Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
 
 
 class _Status(msgspec.Struct):
-    """A connector with its tasks, as `GET /connectors/NAME/status` answers."""
+    """Holds a connector with its tasks, as `GET /connectors/NAME/status` returns them."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TOPIC_NAME - len(CONNECTOR))]
     connector: _Connector
@@ -54,13 +54,13 @@ class _Status(msgspec.Struct):
 
 
 class _ExpandedStatus(msgspec.Struct):
-    """The value that `expand=status` puts below the name of each connector; other keys are skipped."""
+    """Holds the value that the answer has for a connector's name; keys other than "status" are skipped."""
 
     status: _Status
 
 
 def is_status(text: str) -> bool:
-    """Return True if a text is such an answer, judged by its beginning."""
+    """Return True if a text is an answer to `GET /connectors?expand=status`, judged by its beginning."""
     return bool(_HEAD.match(text))
 
 
@@ -108,7 +108,7 @@ def _workers(statuses: Sequence[_Status]) -> GroupState:
         numbers = [task.id for task in status.tasks]
         if twice := [number for number, count in Counter(numbers).items() if count > 1]:
             raise SourceError(f"connector {status.name!r} has task {twice[0]} twice; {AGAIN}")
-        # Connect numbers tasks from 0 on. A missing number is a task that runs somewhere, or not at all.
+        # Connect numbers tasks from 0 on. A missing number is a task whose worker the answer does not show.
         if len(numbers) <= max(numbers, default=-1):
             gaps.append(f"{status.name} shows {len(numbers)} of {max(numbers) + 1} tasks")
         for topic, number, unit in (instance, *((status.name, task.id, task) for task in status.tasks)):

@@ -13,7 +13,7 @@ from partitioning.errors import SourceError
 from partitioning.kit.near import listing
 
 _JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"', "artition")
-"""Words, one of which is near the start of every JSON text of a snapshot, scenario or group."""
+"""Every JSON text of a snapshot, scenario or group has one of these words near its start."""
 
 
 State = tuple[GroupState, GroupState | None]
@@ -30,12 +30,12 @@ def parse_capture(text: str, group: str | None = None) -> State:
     Args:
         text: output of `kafka-consumer-groups --describe` or `rpk group describe`, or Connect's answer to
             `GET /connectors?expand=status`.
-        group: which group, if the text holds several, as with `--all-groups`.
+        group: the group's name; needed only if the text holds several groups, as with `--all-groups`.
 
     Raises:
-        SourceError: the text is not such an output, lacks that group, has several groups and none is named,
-            or has several captures of the group. Or a row does not fit or is cut off, or tables contradict
-            each other, or no table tells the owners of partitions.
+        SourceError: the text is no output of these tools, does not hold the group, holds several groups while
+            `group` is None, or holds several captures of the group; a row is damaged; tables contradict each
+            other; or no table tells the owners of partitions.
     """
     times = parse_captures(text, group)
     if len(times) > 1:
@@ -166,7 +166,8 @@ def _pick(groups: dict[str | None, list[GroupTables]], group: str | None) -> str
     """Return the name of the group to read; None for a group that the capture does not name.
 
     Raises:
-        SourceError: the capture has not the group that is asked for, or several and none is asked for.
+        SourceError: the capture does not have the group that is asked for; or it has several groups, and none
+            is asked for.
     """
     held = listing(["one without a name" if name is None else name for name in groups])
     # A single group without a name may be the one that is asked for, because older tools print no name.

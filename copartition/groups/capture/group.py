@@ -39,7 +39,8 @@ class Roster(NamedTuple):
         counts: number of partitions of each member; -1 if the row does not tell it.
         current: the members with their partitions, whose topic is "" if the tool does not name topics; None
             if the table does not list partitions.
-        target: likewise, their target assignment; None unless the group is a KIP-848 group.
+        target: the members with their target assignment in place of their partitions; None unless the group
+            is a KIP-848 group.
         protocol: "classic" or "consumer"; None if the table does not show it.
     """
 
@@ -98,8 +99,8 @@ def read_members(table: CapturedTable) -> Roster:
     """Return the members that a table lists.
 
     Raises:
-        SourceError: a row is cut off, a member is listed twice, or it has another number of partitions than
-            its row counts.
+        SourceError: a row is cut off, a member is listed twice, or a row lists another number of partitions
+            than its column #PARTITIONS says.
     """
     members, codes = identities(table)
     for row, code in enumerate(codes.tolist()):
@@ -113,7 +114,8 @@ def read_members(table: CapturedTable) -> Roster:
     current = named and _assigned_partitions(table, named, members)
     if current:
         listed = np.bincount(current.member, minlength=len(counts))
-        # The tool prints the number of partitions beside the list. If it differs, the list was cut off.
+        # The tool prints the number of partitions beside the list. If the list has another length, it was cut
+        # off.
         for row in np.flatnonzero((counts >= 0) & (listed != counts))[:1].tolist():
             raise table.fault(
                 row,
@@ -219,9 +221,9 @@ _PROTOCOLS = {
     "PreparingRebalance": "classic",
     "CompletingRebalance": "classic",
 }
-"""The protocol of a group in a state that only groups of that protocol have."""
+"""State that only groups of one protocol have -> that protocol."""
 _LASTING = {None, "Stable", "Empty"}
-"""States in which the owners will not change by themselves."""
+"""States in which the owners will not change by themselves, and None for an unknown state."""
 
 
 class _About(NamedTuple):
@@ -245,7 +247,7 @@ def describe(scanned: GroupTables, name: str | None) -> tuple[GroupState, GroupS
 
     Args:
         scanned: the tables of one group.
-        name: its group id, None if the capture does not name it.
+        name: the group's id; None if the capture does not name the group.
 
     Raises:
         SourceError: the tables lack owners, are cut off, or contradict each other.
@@ -429,14 +431,15 @@ def _check_end(
     """Check whether the file ends in the middle of the name at the end of its last row.
 
     The tools of 3.8 and 3.9 print no newline at the end, so a missing newline alone proves nothing. The name
-    is complete if an earlier row of the same member, or its member id, has the same name. Otherwise that is
-    unknown.
+    is complete if the same member has an earlier row, or if its member id consists of this name and a UUID.
+    It is cut if the name in the member id is longer. If the member id has another name, as that of a static
+    member does, the name may be cut or complete.
 
     Returns:
         A warning if the name may be cut; otherwise ().
 
     Raises:
-        SourceError: the member id shows that the name is cut.
+        SourceError: the member id shows that the name is cut; or the last cell is not a client id, or empty.
     """
     last = int(consumers[-1])
     # `identities` has checked that an earlier row of the same member has the same name.
@@ -455,7 +458,7 @@ def _check_end(
 
 
 def _with_roster(held: GroupState, roster: Roster) -> GroupState:
-    """Return the group with every member of the roster, which must list the same partitions of each.
+    """Return the group with every member of the roster; both must show the same partitions of each member.
 
     Raises:
         SourceError: the two tables were captured at different times.
@@ -490,7 +493,7 @@ def _differing(
 
     Args:
         ours: columns (member, topic, partition) of one length.
-        theirs: the same of the other side.
+        theirs: the columns to compare with, of the same form; their length may differ.
         members: the number of members.
     """
     sides = []
@@ -535,8 +538,8 @@ def _target(current: GroupState, target: GroupState, described: bool) -> GroupSt
     lag = None
     if current.lag is not None:
         order = np.argsort(current_rows)
-        # For a partition that only the target has, searchsorted returns the place of another one. The
-        # comparison below finds these.
+        # For a partition that only the target has, searchsorted returns the place of another partition. The
+        # comparison below finds such places, and the lag becomes unknown.
         at = order[np.searchsorted(current_rows, wanted, sorter=order).clip(max=len(current_rows) - 1)]
         lag = np.where(current_rows[at] == wanted, current.lag[at], UNKNOWN_LAG)
         lag = np.concatenate([lag, current.lag[free]])

@@ -1,8 +1,8 @@
-"""Read what other tools print of groups, or refuse it by name: JSON, metrics, and tables without owners.
+"""Read the JSON that other tools print of groups, or refuse a text with an error that names its tool.
 
-A JSON description of a group is read whatever tool it comes from. It is recognized by its structure: members
-with their partitions, or partitions with their members. A text without members is refused: it does not
-tell who reads what; the error names its tool.
+A JSON description of a group is read, whatever tool it comes from. It is recognized by its structure: members
+with their partitions, or partitions with their members. A text without members, such as metrics or a table of
+offsets, does not tell who reads what. It is refused; the error names its tool if that is known.
 """
 
 import re
@@ -37,7 +37,7 @@ ASK_FOR_MEMBERS = (
 """The ways to a capture that shows who has which partition."""
 
 _HEAD = 2**16
-"""Number of characters at the start of a text that are searched for these; a long text would take seconds."""
+"""Number of characters at the start of a text that `find_kind` searches; a long text would take seconds."""
 _LIST = re.compile(r"(?m)^ *GROUP +TYPE +PROTOCOL *$")
 """The header of kafka-groups --list."""
 
@@ -60,7 +60,7 @@ def find_kind(text: str) -> tuple[str, str] | None:
     for kind, patterns in _patterns()["kinds"].items():
         for pattern in patterns:
             if head := re.search(rf"(?m)^[ >|]*{pattern}", start):
-                # The group's name is in the notice, or the first word below the header.
+                # The group's name is in the notice, or it is the first word below the header.
                 below = start[start.find("\n", head.end() - 1) :].split(None, 1)
                 return kind, head[1] if head.re.groups else next(iter(below), "the group")
     return None
@@ -205,7 +205,10 @@ _LISTS = ("assignments", "assignment", "assignedpartitions", "topicpartitions", 
 _GROUP = ("groupid", "group", "groupname", "consumergroupid", "id", "name")
 _STATE = ("state", "groupstate", "status")
 _STRATEGY = ("partitionassignor", "assignor", "balancer", "protocol")
-"""Names that tools' JSON has for each fact, in lower case and without `_` and `-`, in the order of trying."""
+"""The tuples above hold the names that tools' JSON has for a fact, in the order in which they are tried.
+
+The names are in lower case and without `_` and `-`.
+"""
 _STATUSES = {
     name.upper(): name
     for name in ("Stable", "Empty", "Dead", "PreparingRebalance", "CompletingRebalance", "Assigning")
@@ -223,7 +226,7 @@ class _Place(NamedTuple):
 
 
 def _find_groups(value: Any) -> Iterator[GroupState]:
-    """Yield the groups in a JSON value: objects with members that have partitions, or the other way round.
+    """Yield the groups in a JSON value: objects in which members list partitions or partitions name members.
 
     Groups are found at any depth, because each tool wraps them in other objects. An object that describes a
     group is not searched further, so that its parts do not count as groups of their own.
@@ -305,7 +308,8 @@ def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequenc
         partitions: its partitions, each with its member if it has one; empty if it lists none.
 
     Raises:
-        SourceError: a partition or a member is there twice, or is not a valid one.
+        SourceError: two members have the same id, a topic or a partition number is not valid, or there are
+            more partitions than a group may have.
     """
     places = [place for entry in partitions for place in _places(entry)]
     rows, lags = Rows(), {(place.topic, place.partition): place.lag for place in places}

@@ -5,9 +5,9 @@ container before each line, with pipes between cells, wrapped at the width of a 
 the next prompt below them. Lines are never removed, so that errors name lines of the paste. A line that was
 joined to the one before it, or that is not a row, becomes blank.
 
-Rows whose columns do not line up any more are read by words, if that is possible in exactly one way. For that
-no name may contain a blank; the contents of cells show which columns are empty. A line that could be a row is
-never dropped.
+Rows whose columns do not line up any more are read by words, if that is possible in exactly one way. This
+requires that no name contains a blank; the contents of cells show which columns are empty. A line that could
+be a row is never dropped.
 """
 
 import csv
@@ -40,7 +40,7 @@ _GLUED = re.compile(rf"({_UUID})(/(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}\b)")
 """A member id directly followed by the host: before Kafka 1.1 a long id had no blank after it."""
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u200b": None, "\ufeff": None})
 _IN_HEADERS = ("PARTITION", "CONSUMER-ID", "STRATEGY", "LIENT-ID", "MEMBER-ID")
-"""Words, one of which is in every header, and in the first piece of a wrapped one; rows have none of them."""
+"""Every header, and the first piece of a wrapped header, contains one of these words; rows contain none."""
 _FIRST_COLUMN = re.compile(
     r"(?<![^\s|\u2502\u2503])(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))(?=[\s|\u2502\u2503,;])"
 )
@@ -51,7 +51,7 @@ _RULE = re.compile(r"[\s|+:=\-\u2500-\u257f]+")
 """A line that only draws the frame of a table."""
 _DIGIT = re.compile(r"[0-9]")
 _MOST_LINES = 20_000
-"""The most lines of a text that is read by words or searched for wrapped rows; longer ones are not pasted."""
+"""The most lines of a text that is read by words or searched for wrapped rows; nobody pastes longer ones."""
 _MOST_TABLES = 10_000
 """The most headers that are looked at; a hostile text may have more."""
 _MOST_PREFIXES = 20
@@ -141,9 +141,9 @@ def _header_lines(text: str) -> list[int]:
 
 
 def _without_prefix(lines: list[str], number: int) -> None:
-    """Remove what stands before the header, such as `> ` or a container's name, from every line that has it.
+    """Remove the prefix of the header, such as `> ` or a container's name, from every line that has it.
 
-    If it contains digits, lines may have others, because the times before lines differ.
+    If the prefix contains digits, other lines may have other digits there, such as the time before each line.
 
     Args:
         lines: the lines of the text; changed here.
@@ -288,7 +288,7 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
     rows = 0
     for index in range(start + 1, end):
         line = lines[index]
-        # A fast test by three characters, which nearly all rows pass.
+        # This fast test looks at three characters; nearly all rows pass it.
         if line[at - 1 : at] == " " and line[at : at + 1] in FIRST_OF_CELL and line[wide - 1 : wide] == " ":
             if len(firsts) < _MOST_GROUPS:
                 firsts.add(line[:wide].rstrip())
@@ -304,7 +304,8 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
             continue
         else:
             firsts.update([line.split()[0]][: _MOST_GROUPS - len(firsts)])
-        # A row follows the doubtful lines. So they are inside the table and may be damaged rows: they stay.
+        # The line is a row. Doubtful lines before it are inside the table and may be damaged rows, so they
+        # stay.
         rows += 1
         doubtful.clear()
     return found + doubtful
@@ -323,10 +324,10 @@ def _may_be_row(line: str, columns: Sequence[str], telling: str, firsts: set[str
     filled, used = fitting_columns(words, columns)
     if filled > columns.index(telling):
         return True
-    # A line that begins with the group of other rows is the rest of a row, however short it is.
+    # A line that begins with the name of a group of other rows is what is left of a row, however short it is.
     if firsts and line.startswith(tuple(firsts)):
         return True
-    # A single word that is the beginning of that group's name is a row that was cut within the name.
+    # A single word that is the beginning of such a name is a row that was cut within the group's name.
     if firsts:
         return len(words) == 1 and any(first.startswith(words[0]) for first in firsts)
     return used == len(words)
@@ -358,8 +359,8 @@ def realign(text: str) -> str | int | None:
             positions += [] if rows else [line]
         elif rows and words:
             cells = fit_cells(words.split(" "), rows[0])
-            # One such row is enough to refuse the text: without the row a partition would seem to have no
-            # owner.
+            # One row that does not fit is enough to refuse the text: without this row, a partition would seem
+            # to have no owner.
             if cells is None:
                 return number
             rows.append(cells)
@@ -376,7 +377,7 @@ def _with_blanks(rows: Sequence[Sequence[str]], blanks: Iterable[int]) -> list[s
 
     Args:
         rows: the rows, the header first; [] gives only the blank lines.
-        blanks: indices in the result, ascending: each counts the blank lines before it, too.
+        blanks: indices of the blank lines in the result, ascending.
     """
     table = align(rows) if rows else []
     for blank in blanks:

@@ -16,7 +16,7 @@ from partitioning.kit.limits import MAX_ID
 MOST_NOTICES = 1_000
 """The most lines before the first header, such as warnings of the tool."""
 _SHORTEST_LINE = 16
-"""Number of characters that a capture's lines have on average at least; a header has four times as many."""
+"""The shortest average length of a capture's lines, in characters; a header is four times as long."""
 _LONGEST_NOTICE = 2 * MAX_ID
 """Number of characters at the start of a notice in which it must name its group."""
 _NOTICES = ("Consumer group ", "Warning: ", "Error: ", "java.", "org.", "\tat ", "\t... ", "Caused by: ")
@@ -53,7 +53,7 @@ def refuse_short_lines(text: str) -> None:
 
 
 def scan(text: str) -> dict[str | None, list[GroupTables]]:
-    """Return group -> its captures, in the order of the text; the key None is a group that it does not name.
+    """Return group -> its captures, in the order of the text; the key None stands for an unnamed group.
 
     If a group was captured several times, it has a part for each time: a second table of the same kind begins
     the next part. But a table that is exactly equal to the one before was only pasted twice, and is skipped.
@@ -143,7 +143,7 @@ class _Times:
                 times[-1].status = self._said.pop(name)
 
     def by_group(self) -> dict[str | None, list[GroupTables]]:
-        """Return group -> its captures; a notice without a table after it is about the last one before it."""
+        """Return group -> its captures; a notice that no table follows is about the group's last capture."""
         for name, status in self._said.items():
             last = self._groups[name][-1]
             last.status = last.status or status
@@ -249,7 +249,7 @@ class _Scanner:
         elif summary:
             self._in_summary = True
             self._facts = {"GROUP": line.removeprefix("GROUP ").strip()}
-        # The first word of a row may look like that of a mark. The line is a row all the same.
+        # The beginning of a row may look like that of a mark. The line is a row all the same.
         elif columns:
             self._rows(number, [line])
 
@@ -282,7 +282,7 @@ def _by_group(table: CapturedTable, noticed: str | None) -> Iterable[tuple[str |
     rows: dict[str, list[int]] = {name: [] for name in groups.values}
     second = [*table.columns.values()][1]
     for row, code in enumerate(groups.codes.tolist()):
-        if len(table.lines[row].rstrip()) < second:  # a remark, or a cut name, would be another group
+        if len(table.lines[row].rstrip()) < second:  # a remark, or a cut name, would count as another group
             raise table.fault(
                 row, f"the row ends before its second column: it is cut off, or no row; {AGAIN}"
             )

@@ -24,7 +24,7 @@ NOTHING = "-"
 """The sign that the tools print for an empty cell."""
 AGAIN = "capture the output again"
 _NAMES = {"GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "GROUP_INSTANCE_ID", "CLIENT-ID", "CLIENT_ID"}
-"""Columns of names that users choose freely, with blanks too."""
+"""Columns of names that users choose freely; such a name may contain blanks."""
 _ASSIGNMENTS = {"ASSIGNMENT", "CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT"}
 _BLANKS_INSIDE = _NAMES | {"MEMBER-ID", "INSTANCE-ID"} | _ASSIGNMENTS | {"COORDINATOR (ID)", "ERROR"}
 _MAY_BE_BLANK = {"GROUP-INSTANCE-ID", "GROUP_INSTANCE_ID", "CLIENT-ID", "CLIENT_ID"}
@@ -89,7 +89,7 @@ class CapturedTable:
     unfinished: bool = False
 
     def part(self, rows: Sequence[int]) -> CapturedTable:
-        """Return the same table with only these rows, given by ascending index; at least one."""
+        """Return the same table with only these rows; `rows` are their indices, ascending, at least one."""
         return replace(
             self,
             lines=[self.lines[row] for row in rows],
@@ -105,7 +105,7 @@ class CapturedTable:
         """Return a column of text; a dash, a blank and a missing column give no value.
 
         Args:
-            name: its name in kafka-consumer-groups, also for a table of rpk.
+            name: the column's name in kafka-consumer-groups, also for a table of rpk.
 
         Raises:
             SourceError: a cell does not fit its column, or a topic has a name that no topic can have.
@@ -125,7 +125,7 @@ class CapturedTable:
         return self.integers("PARTITION", 0, MAX_PARTITION, -1).astype(np.int32)
 
     def lags(self) -> NDArray[np.int64]:
-        """Return the column LAG in records, `UNKNOWN_LAG` if unknown; below 0 is a commit beyond the end."""
+        """Return the lags in records, `UNKNOWN_LAG` if unknown; negative if a commit is beyond the end."""
         lag = self.integers("LAG", -MAX_OFFSET, MAX_OFFSET, UNKNOWN_LAG)
         # rpk prints -1 if it met an error; a lower number is a commit beyond the end.
         return np.where(lag == -1, UNKNOWN_LAG, lag) if self.rpk else lag
@@ -134,9 +134,9 @@ class CapturedTable:
         """Return a column of integers, one for each row.
 
         Args:
-            name: the column.
-            least: the smallest number that it may hold.
-            most: the largest.
+            name: the column's name.
+            least: the smallest number that the column may hold.
+            most: the largest number that the column may hold.
             nothing: the number that stands for a dash.
 
         Raises:
@@ -162,10 +162,10 @@ class CapturedTable:
         return np.array(values, np.int64)[codes]
 
     def check_others(self, *read: str) -> None:
-        """Raise SourceError if a column that is not read does not line up: then the row is damaged.
+        """Raise SourceError if a cell of another column does not line up, because its row is damaged then.
 
         Args:
-            read: the columns that are read, and so checked already.
+            read: the columns that are checked already, because they are read.
         """
         for name in self.columns.keys() - set(map(self._printed_name, read)):
             if not _WORDS.fullmatch("\n".join([*self._cells(name)[0], ""])):
@@ -199,7 +199,7 @@ class CapturedTable:
                 values.append(parse(self._fitting(name, cell, width)))
             except _MisfitError as misfit:
                 raise self.fault(cells.index(cell), str(misfit)) from None
-        # A cell is only empty if its row reaches the column. A row that ends before it is cut off.
+        # An empty cell is allowed only if its row reaches the column. A shorter row is cut off.
         for row, cell in enumerate(cells if "" in numbers else ()):
             if not cell and len(self.lines[row]) < self.columns[name]:
                 raise self.fault(row, f"the row ends before {name}: it is cut off; {AGAIN}")
@@ -213,8 +213,8 @@ class CapturedTable:
                 has none, or is blank although its column may not be.
         """
         text = cell.strip(" ")
-        # Every cell but that of the last column ends with a blank. Without it the cell is too long, and has
-        # moved the next one to the right.
+        # Every cell but that of the last column ends with a blank. A cell without this blank is too long, and
+        # has moved the next cell to the right.
         runs_over = len(cell) == width and cell[-1] != " "
         begins_late = bool(text) and cell[0] == " "
         if runs_over or begins_late or (name not in _BLANKS_INSIDE and len(text.split()) > 1):
@@ -243,9 +243,9 @@ def beyond_end(place: str, lag: int, count: int) -> str:
     """Return the warning about lags below zero.
 
     Args:
-        place: the first such partition, "topic-number".
-        lag: its lag.
-        count: the number of such partitions.
+        place: the first partition with a negative lag, as "topic-number".
+        lag: the lag of that partition.
+        count: the number of partitions with a negative lag.
     """
     others = f", {count - 1} more partitions, too" if count > 1 else ""
     return (

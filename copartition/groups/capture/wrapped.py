@@ -1,8 +1,8 @@
 """Join rows that a narrow terminal or a chat has wrapped over several lines.
 
-A terminal cuts at its width, in the middle of words: all pieces but the last are equally long. Joined,
-they line up with their columns again. A chat breaks lines at blanks: its pieces are joined with a blank and
-read by words.
+A terminal cuts lines at its width, in the middle of words, so all pieces but the last are equally long. After
+they are joined, cells line up with their columns again. A chat breaks lines at blanks, so the pieces are
+joined with a blank and read by words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from copartition.groups.capture.table import AGAIN
 from partitioning.errors import SourceError
 
 _HEADER_WORDS = {word for name in COLUMN_NAMES for word in name.split(" ")}
-"""The words of headers; one name has two."""
+"""The words of headers; the column COORDINATOR (ID) has two."""
 _MOST_PIECES = 6
 """The most lines over which a header, or the last cell of a row, may be wrapped."""
 _MOST_LINES = 20_000
@@ -62,7 +62,7 @@ def join_wrapped(lines: list[str], number: int, is_remark: Sequence[bool]) -> st
     Raises:
         SourceError: the header is wrapped, and it or a row cannot be joined.
     """
-    # A fast test: nearly every line fails it.
+    # This fast test comes first, because nearly every line fails it.
     if not (lines[number].startswith(HEADERS) and _is_head(lines[number])):
         return None
     end = number
@@ -77,8 +77,8 @@ def join_wrapped(lines: list[str], number: int, is_remark: Sequence[bool]) -> st
     width = max(len(lines[index]) for index in places)
     header = _join_header([lines[place] for place in places[:_MOST_PIECES]], width)
     if header is None:
-        # Two or three words may look like a header by chance. With more words it is a header whose rest is
-        # missing, and without that no row can be read.
+        # Two or three words may look like a header by chance. With more words the line is a header whose rest
+        # is missing, and without the rest no row can be read.
         if len(squeeze(lines[number]).split(" ")) > _FEW_WORDS:
             last = squeeze(lines[number]).split(" ")[-1]
             raise SourceError(
@@ -123,7 +123,7 @@ def _is_head(line: str) -> bool:
 
 
 def _cut(parts: Sequence[str], width: int) -> str:
-    """Return the pieces of a line that a terminal has cut at its width as one line.
+    """Return as one line the pieces into which a terminal has cut a line at its width.
 
     Blanks at the ends of the pieces may have been removed; they are added again.
 
@@ -139,8 +139,8 @@ def _join_header(lines: Sequence[str], width: int) -> _Header | None:
     The longest one counts, because some releases print further columns behind those that all have.
 
     Args:
-        lines: the lines from the one where the header begins.
-        width: the width of the terminal, if it was one.
+        lines: the first line of the header, and the lines after it.
+        width: the width of the terminal, if a terminal has wrapped the header.
     """
     found = None
     for pieces in range(1, len(lines) + 1):
@@ -162,7 +162,7 @@ def _join_rows(lines: Sequence[str], header: _Header, width: int) -> list[tuple[
     Args:
         lines: the lines below the header.
         header: the joined header.
-        width: the width of the terminal, if it was one.
+        width: the width of the terminal, if a terminal has wrapped the rows.
     """
     names = [*find_header(squeeze(header.text))[1]]
     columns = find_header(header.text)[1] if header.exact else {}

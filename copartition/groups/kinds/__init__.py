@@ -3,7 +3,7 @@
 Kafka has four kinds of groups: classic groups, groups of the consumer protocol (KIP-848), share groups and
 Streams groups. The first two are read as a `GroupState`, in which a partition has one owner. The other two
 have no owners: `model` has their classes, `capture` reads the output of Kafka's tools, `wire` and `live` ask
-brokers. Commands that need owners refuse them with the sentence in `OTHER_KINDS`.
+brokers. Commands that need owners refuse such a group with the sentence in `OTHER_KINDS`.
 """
 
 from typing import Literal, TypeAlias
@@ -24,7 +24,7 @@ OTHER_KINDS: dict[str, str] = {
         "task, copartition snapshot who has which one and its lag, and copartition assign streams plans them"
     ),
 }
-"""Kind -> the sentence that explains such a group, with its name for {group}."""
+"""Kind -> the sentence that explains such a group; {group} stands for the group's name."""
 
 CLASSIC_STREAMS = "stream"
 """The coordinator's name for the strategy of a Kafka Streams group with the classic protocol."""
@@ -33,4 +33,7 @@ CLASSIC_STREAMS_SAID = (
     "active and standby ones, and no consumer's strategy decides so; copartition doctor says what is wrong "
     "with it, and copartition assign streams-high-availability plans its tasks"
 )
-"""The sentence about such a group. Its partitions have owners, but a strategy for tasks has chosen them."""
+"""The sentence that explains a group of Kafka Streams with the classic protocol.
+
+Its partitions have owners, but Kafka Streams has chosen them by its own strategy for tasks.
+"""

@@ -1,7 +1,7 @@
 """Read what kafka-share-groups and kafka-streams-groups print: tables of offsets, members and the state.
 
-Rows are split at blanks, because only the last column contains blanks, unless a name does. A row with another
-number of words than its table has columns is refused and not guessed; the error names its line.
+Rows are split at blanks, because only cells of the last column contain blanks, unless a name does. A row
+whose words do not fill the columns of its table is refused, and no cell is guessed; the error names its line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NAMES = {
     "share": "{} is a share group (KIP-932), shown in no table that kafka-share-groups.sh --describe prints",
     "streams": "{} is a Streams group (KIP-1071), shown in no table of kafka-streams-groups.sh --describe",
 }
-"""Kind of group -> beginning of the error for a group whose tables cannot be read, with its name for {}."""
+"""Kind of group -> beginning of the error for a group whose tables cannot be read; {} is the group's name."""
 _LAST = {"ASSIGNMENT", "ASSIGNMENTS"}
 """Columns whose cells may contain blanks or be empty; each is the last column of its table."""
 _NOTICE = re.compile(
@@ -72,14 +72,14 @@ class _Table:
 
         Args:
             column: name of the column.
-            least: the lowest number; below -1 if the column may have negative numbers.
+            least: -1 refuses negative numbers; a value below -1 allows all of them.
 
         Raises:
             SourceError: a cell is not such a number; the message names its line.
         """
         for line, cells in self.rows:
             text = cells[column]
-            # `parse_number` reads digits only, so a minus is taken off first. The dash is an empty cell.
+            # `parse_number` reads digits only, so a minus is taken off first. A dash alone is an empty cell.
             negative = least < -1 and text.startswith("-") and text != NOTHING
             number = parse_number(text.removeprefix("-") if negative else text, MAX_OFFSET)
             if number is None and text != NOTHING:
@@ -89,7 +89,7 @@ class _Table:
 
 @dataclass
 class _Shown:
-    """Holds what a capture shows of one group: its tables by kind, and the state that a notice tells."""
+    """Holds what a capture shows of one group: tables by their names in `_TABLES`, and a notice's state."""
 
     tables: dict[str, _Table] = field(default_factory=dict)
     status: str | None = None
@@ -103,11 +103,11 @@ def parse_other_capture(
     Args:
         text: one or several tables, in any order, also as people paste them: quoted, with a prompt.
         kind: "share" or "streams".
-        group: which group, if the text holds several.
+        group: the group's id; needed only if the text holds several groups.
 
     Raises:
-        SourceError: no such group, several and none is named, two tables of one kind, or a row that is cut or
-            contradicts another table.
+        SourceError: the text does not hold the group, or holds several groups and `group` is None. Or it has
+            two tables of one kind, or a row is cut off, or tables contradict each other.
     """
     shown = _scan(text, kind)
     held = listing([*shown])
@@ -116,7 +116,8 @@ def parse_other_capture(
     if group is not None and group not in shown:
         raise SourceError(f"the capture holds no group {group!r} but: {held}")
     if not shown:
-        # A header without rows, or a layout of no known release. The error can still name the kind of group.
+        # The text has a header without rows, or a layout of an unknown release. The error can still name the
+        # kind of group.
         found = find_kind(text)
         name = found[1] if found else "the group"
         raise SourceError(f"{_NAMES[kind].format(name)} from Kafka 4.1 on, or none with rows; {AGAIN}")
@@ -140,19 +141,19 @@ def _scan(text: str, kind: str) -> dict[str, _Shown]:
             shown.setdefault(notice[1], _Shown()).status = status
             heads = None
             continue
-        # One name of a column has a blank, "COORDINATOR (ID)"; without it, it is one word, too.
+        # The column name "COORDINATOR (ID)" has a blank. It is removed here, so that each column is one word.
         words = re.sub(r"(\S) +\(", r"\1(", clean).replace("|", " ").split()
         if head := _head(words, kind):
             heads, begun = (head, words), set()
             continue
-        # A prompt or a remark ends the table, so that later lines are not taken for its rows.
+        # Lines outside of a table are skipped, and a blank line does not end its table.
         if heads is None or not words:
             heads = None if words else heads
             continue
         table, columns = heads
         cells = _cells(words, columns)
         # A line that does not fit is a damaged row if it begins with the name of a group of this table.
-        # Otherwise it is a remark, which ends the table.
+        # Otherwise it is a prompt or a remark. It ends the table, so that later lines are not taken for rows.
         if cells is None:
             if begun and words[0] in begun:
                 raise SourceError(
@@ -200,7 +201,7 @@ def _share_group(name: str, shown: _Shown) -> ShareGroupState:
     if (table := shown.tables.get("members")) is not None:
         members = tuple(_share_member(line, cells) for line, cells in table.rows)
         for (line, _), member, wanted in zip(table.rows, members, table.integers("#PARTITIONS"), strict=True):
-            # The tool prints the number of partitions beside the list. If it differs, the list was cut off.
+            # The tool prints the number of partitions beside the list. A list of another length was cut off.
             if sum(map(len, member.partitions.values())) != wanted:
                 raise SourceError(
                     f"line {line}: {member.id} has {wanted} partitions, and others are listed; {AGAIN}"
@@ -265,7 +266,8 @@ def _streams_member(line: int, cells: Mapping[str, str]) -> StreamsMemberState:
     listed = cells["ASSIGNMENTS"]
     roles: dict[str, Tasks] = {}
     end = 0
-    # Every character of the cell must belong to a role. Anything else would be tasks that are lost silently.
+    # Every character of the cell must belong to a role. Otherwise tasks that are written in an unknown way
+    # would be lost without an error.
     for match in _ROLE.finditer(listed):
         if listed[end : match.start()].strip():
             break
@@ -293,7 +295,8 @@ def _streams_member(line: int, cells: Mapping[str, str]) -> StreamsMemberState:
 
 def _partitions(line: int, text: str) -> list[int]:
     """Return the partition numbers of a list, sorted; SourceError if one is too large, or is there twice."""
-    # Cut to 12 digits: that is enough to see that a number is too large.
+    # Numbers are cut to 12 digits, because `int` refuses texts of thousands of digits. Twelve are enough to
+    # see that a number is too large.
     numbers = [int(number[:12]) for number in text.split(",") if number]
     if max(numbers) > MAX_PARTITION or len({*numbers}) < len(numbers):
         raise SourceError(

@@ -13,7 +13,7 @@ from copartition.kit.places import Place, by_place, by_topic
 from partitioning.errors import GroupNotFoundError
 
 MOST_READ = 200
-"""The most partitions of which a record is read for its time: those with the longest lags."""
+"""The most partitions from which a record is read to learn its time; those with the longest lags are read."""
 
 
 def read_other_live(group: str, config: Mapping[str, str], kind: str) -> ShareGroupState | StreamsGroupState:
@@ -64,7 +64,8 @@ def _read_streams(cluster: Cluster, group: str) -> StreamsGroupState:
     inputs = {topic for part in parts for topic in part.inputs}
     changelogs = {topic for part in parts for topic in part.changelogs}
     facts = _facts(cluster, inputs | changelogs | {topic for topic, _ in committed}, committed, inputs)
-    # Nobody tells the lag of a Streams group, so it is computed; it is unknown if a leader did not answer.
+    # No broker tells the lag of a Streams group, so it is computed. The lag of a partition is unknown if its
+    # leader did not answer.
     ends = by_place(facts["ends"])
     lags = {place: ends[place] - offset for place, offset in committed.items() if place in ends}
     return msgspec.structs.replace(
@@ -95,7 +96,8 @@ def _facts(
         cluster: the cluster.
         topics: the topics that the group reads, or has offsets for.
         positions: partition -> the group's offset.
-        read: the topics whose partitions all count, even those without an offset; None for all of `topics`.
+        read: the topics of which the ends of all partitions are asked for; None for all of `topics`. Of other
+            topics, only the ends of partitions in `positions` are asked for.
     """
     described = cluster.describe_topics(sorted(topics))
     counts = {topic: len(described[topic].racks) for topic in sorted(described)}
@@ -115,10 +117,10 @@ def _facts(
 def _first_waiting(facts: Mapping[str, Any], lags: Mapping[Place, int]) -> dict[Place, int]:
     """Return an offset in each partition of a share group at or after its first waiting record.
 
-    The coordinator's start offset is one acknowledgement late, so the record there may be processed long ago.
-    The offset is end - lag instead: it skips as many records as are processed. If records behind the first
-    waiting one are processed already, it lies beyond that one. So the reported waiting time may be too short,
-    but is never too long.
+    The coordinator's start offset is one acknowledgement late, so the record there may have been processed
+    long ago. Therefore the result is end - lag, which skips as many records as are processed. If records
+    after the first waiting one are processed already, the result lies beyond the first waiting record. So the
+    reported waiting time may be too short, but is never too long.
     """
     ends = by_place(facts["ends"])
     return {place: ends[place] - lag for place, lag in lags.items() if place in ends}
@@ -127,7 +129,7 @@ def _first_waiting(facts: Mapping[str, Any], lags: Mapping[Place, int]) -> dict[
 def waiting_times(
     cluster: Cluster, positions: Mapping[Place, int], lags: Mapping[Place, int]
 ) -> dict[Place, int]:
-    """Return how long the first record at or after each position has waited in ms.
+    """Return partition -> how long the first record at or after its position has waited, in milliseconds.
 
     Only the `MOST_READ` partitions with the longest lags are read. The time is 0 if the record's timestamp is
     in the future. Partitions whose record could not be read are missing.

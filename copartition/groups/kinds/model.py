@@ -29,13 +29,13 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION + 1)]
 _Offset = Annotated[int, msgspec.Meta(ge=-MAX_OFFSET, le=MAX_OFFSET)]
 _Epoch = Annotated[int, msgspec.Meta(ge=-2, le=2**31 - 1)]
 Numbers: TypeAlias = dict[_Name, dict[_Partition, _Offset]]
-"""Topic -> partition number -> a number, for partitions for which it is known."""
+"""Topic -> partition number -> an offset, a lag or a time; a partition whose value is unknown is missing."""
 Tasks: TypeAlias = dict[_Id, list[_Partition]]
 """Tasks by subtopology: id of the subtopology -> partition numbers."""
 
 
 class KindMember(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Holds what members of both kinds of groups have; `epoch` is that of the member's assignment."""
+    """Holds the facts that members of both kinds have; `epoch` is the epoch of the member's assignment."""
 
     id: _Id
     client_id: _Id | None = None
@@ -49,15 +49,15 @@ class ShareMemberState(KindMember, frozen=True, omit_defaults=True):
     """Holds a member of a share group. Other members may fetch records of the same partitions."""
 
     topics: tuple[_Name, ...] | None = None
-    """The topics that it subscribes to; None if the source does not tell."""
+    """The topics that the member subscribes to; None if the source does not tell."""
     partitions: dict[_Name, list[_Partition]] = {}
-    """Topic -> numbers of the partitions that it may fetch records of."""
+    """Topic -> numbers of the partitions of which the member may fetch records."""
 
 
 class StreamsMemberState(KindMember, frozen=True, omit_defaults=True):
     """Holds a member of a Streams group, which is a thread of an application, and its tasks by role.
 
-    Fields that begin with `target` are its target assignment; None if the source does not tell it.
+    Fields that begin with `target` are the member's target assignment; None if the source does not tell it.
     """
 
     process: _Id | None = None
@@ -78,11 +78,11 @@ class SubtopologyTopics(msgspec.Struct, frozen=True, omit_defaults=True):
     sources: tuple[_Name, ...] = ()
     repartition_sources: tuple[_Name, ...] = ()
     changelogs: tuple[_Name, ...] = ()
-    """The topics that store the state of its tasks; () for a subtopology without state."""
+    """The topics that store the state of the subtopology's tasks; () for a subtopology without state."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The topics that it reads: source topics and repartition topics."""
+        """The topics that the subtopology reads: source topics and repartition topics."""
         return (*self.sources, *self.repartition_sources)
 
 
@@ -94,9 +94,9 @@ class OtherGroup(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kin
         name: the group's id.
         status: Kafka's name of the group's state.
         strategy: the coordinator's name of the strategy.
-        group_epoch: number of changes that need a new assignment.
-        assignment_epoch: epoch of the newest assignment. If it is below `group_epoch`, the next is not made
-            yet.
+        group_epoch: the group's epoch, which rises with each change that needs a new assignment.
+        assignment_epoch: the group epoch for which the newest assignment was made. If it is below
+            `group_epoch`, the next assignment is not made yet.
         topics: partition count of each topic of the group that the cluster shows.
         hidden: topics of the group that the cluster does not show to this user, or does not have.
         positions: the offset up to which all records are processed: the start offset in a share group, the
@@ -149,7 +149,8 @@ class StreamsGroupState(OtherGroup, frozen=True, omit_defaults=True, tag="stream
         topology_epoch: epoch of the topology that the group runs.
         subtopologies: id -> subtopology. None if the source does not tell them, or if the coordinator could
             not set up the topology, because source topics are missing or have unsuitable partition counts.
-        described: whether the source is a coordinator, so that None in `subtopologies` is its answer.
+        described: whether a coordinator described the group. If it did, None in `subtopologies` means that
+            the coordinator could not set up the topology.
     """
 
     members: tuple[StreamsMemberState, ...] | None = None
@@ -168,7 +169,7 @@ def other_group_bytes(group: OtherGroup) -> bytes:
 _TAGS = {"share": '"share-group-snapshot"', "streams": '"streams-group-snapshot"'}
 """Kind of group -> the word by which its snapshot is recognized."""
 _HEAD = 2**12
-"""Number of characters at the start of a text in which that word must be."""
+"""Number of characters at the start of a text in which a word of `_TAGS` must be."""
 
 
 def is_other_snapshot(text: str) -> bool:
@@ -191,8 +192,8 @@ def parse_other_group(line: str) -> ShareGroupState | StreamsGroupState:
     """Return the group of a snapshot.
 
     Raises:
-        SourceError: the line is not a snapshot, or one of a newer major version; the message has the path to
-            the fault.
+        SourceError: the line is not a snapshot, or is a snapshot of another major version. If a field is
+            wrong, the message has the path to it.
     """
     group: ShareGroupState | StreamsGroupState = decode_format(
         line, ShareGroupState | StreamsGroupState, FORMAT_VERSION

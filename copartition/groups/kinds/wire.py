@@ -1,6 +1,6 @@
-"""Ask a coordinator about share groups and Streams groups over our own connection: confluent-kafka cannot.
+"""Ask a coordinator about share groups and Streams groups over our own connection.
 
-`messages.toml` of `groups.live` has what the answers look like.
+confluent-kafka has no requests for these groups. `messages.toml` of `groups.live` describes the answers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -100,7 +100,7 @@ def _identity(member: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_name(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """Return the partitions of topics, or of subtopologies, by name; both are sorted."""
+    """Return the partitions of topics, or of subtopologies, by name; names and numbers are sorted."""
     return {row["name"]: sorted(row["partitions"]) for row in sorted(rows, key=itemgetter("name"))}
 
 
