@@ -1,5 +1,5 @@
-"""A group over time: looks at it, the changes between them, and the record that is kept.
+"""Watch a group over time: look at it again and again, and report each change.
 
-`reader` asks a cluster for a group of any kind, `changes` looks at it and tells steps apart, `report` puts
-changes into words, `command` is what people call.
+`reader` asks a cluster for a group of any kind. `changes` calls it at each look, and finds the changes from
+one look to the next. `report` puts changes into words, and `command` is the command `copartition watch`.
 """

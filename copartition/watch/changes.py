@@ -1,6 +1,7 @@
-"""A group polled: its steps, what changed from one to the next, and stable names of its members.
+"""Look at a group again and again, and find the changes from one step to the next.
 
-Times and lengths of time are in seconds; points in time count from 1970.
+A step is a look at which the group was not as before, or at which the ends of partitions were read. Times and
+lengths of time are in seconds; points in time count from 1970.
 """
 
 import time
@@ -30,9 +31,9 @@ ENDS_S = 600.0
 Rates are computed from the ends.
 """
 ROLES = ("partitions", "active", "standby", "warmup")
-"""What a member can have: "partitions" in a share group, the other three in a Streams group.
+"""The roles in which a member has something: "partitions" in a share group, the others in a Streams group.
 
-The names are those of attributes in `kinds.model`.
+A role is the name of the attribute of a member in `kinds.model` that lists its partitions or tasks.
 """
 _DOING = {"partitions", "active"}
 """The roles in which a member processes records; in the others it keeps copies of state."""
@@ -40,11 +41,11 @@ _T = TypeVar("_T")
 
 
 def _steady_clock() -> Callable[[], float]:
-    """Return a clock that nobody sets while it runs.
+    """Return a clock in seconds since 1970 that goes on steadily even if somebody sets the machine's clock.
 
-    If the time changed by an hour, every duration would be wrong by an hour.
+    By the machine's clock itself, a duration could then be wrong by an hour.
     """
-    # The machine's clock gives only the start; after that, only the steady clock moves the time on.
+    # The machine's clock is read only once, for the start.
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
 
@@ -53,9 +54,9 @@ class Trouble(NamedTuple):
     """A part of the group that cannot be read at the moment, or that can be read again.
 
     Attributes:
-        away: True if the cluster did not say how the group is; if False only its offsets are unknown.
-        since: when the cluster last said how the group is, in seconds since 1970.
-        why: the error; None if it can be read again.
+        away: True if the group itself could not be read; False if only its offsets could not be read.
+        since: when the group was last read, in seconds since 1970.
+        why: the error; None if the part can be read again.
     """
 
     away: bool
@@ -67,16 +68,16 @@ class Trouble(NamedTuple):
 class Looks:
     """Looks at a group again and again, until `for_s` or `count` ends it, and yields a step for each change.
 
-    The first look must succeed. If a later look fails, the next one follows; each error is reported once
-    until a look succeeds. Without `for_s` and `count` the looks never end.
+    The first look must succeed. If a later look fails, the next one follows as usual. An error that repeats
+    is reported once until a look succeeds. Without `for_s` and `count` the looks never end.
 
     Attributes:
         read: returns the group; the same object as before if nothing has changed.
         interval_s: seconds from the beginning of one look to the beginning of the next.
         for_s: seconds after which no further look begins; None for no limit.
-        count: how many looks there are; None for no limit.
-        ends: reads the ends of partitions. If it is given, each step has them, and there is a step at least
-            every `ENDS_S` seconds, even if nothing else has changed.
+        count: number of looks; None for no limit.
+        ends: reads the ends of partitions. If it is given, each step has the ends, and there is a step at
+            least every `ENDS_S` seconds, even if nothing else has changed.
         committed: reads the committed offsets whenever ends are read.
         tell: called with each `Trouble` once, and with another one when it is over.
         clock: returns the time in seconds since 1970.
@@ -84,7 +85,7 @@ class Looks:
         begun: the time at which the first look was answered; 0 before that.
         ended: the time at which the last look was answered; 0 before that.
         blind_s: the longest time from one look to the answer of the next one. A change that began and ended
-            within this time was not seen.
+            within this time may not have been seen.
     """
 
     read: Callable[[], Reading]
@@ -137,12 +138,12 @@ class Looks:
             self.sleep(wait_s)
 
     def _look(self, read: Callable[[], _T], *, away: bool, required: bool = False) -> _T | None:
-        """Return what `read` gives; None if it failed, which `tell` hears once for each error.
+        """Return the result of `read`; None if it fails, and then report an error that is new to `tell`.
 
         Args:
             read: reads the group, its ends, or its committed offsets.
             away: True if `read` reads the group itself, so that its success counts as an answer.
-            required: True if a failure is raised: there is nothing to show yet.
+            required: True to raise the error, because there is nothing to show yet.
 
         Raises:
             SourceError: `read` failed, and `required` is True or the group is of a kind that it cannot read.
@@ -169,17 +170,17 @@ class Looks:
 
 
 _HIDING = {"PreparingRebalance", "CompletingRebalance"}
-"""States in which the coordinator of a classic group names the members, but not their partitions."""
+"""States in which the coordinator of a classic group tells the members, but not their partitions."""
 
 _SETTLED = {"Stable", "Empty", "Dead"}
-"""The states in which nothing is under way."""
+"""The states in which no rebalance is under way."""
 
 
 class ChangeKind(StrEnum):
     """The kind of a change."""
 
     STATE = "state"
-    """The group's state has changed; if it is settled again, the change says for how long it was not."""
+    """The group's state has changed. If it is settled again, the change tells how long it was unsettled."""
     STRATEGY = "strategy"
     """The group has another assignor."""
     JOINED = "joined"
@@ -207,25 +208,24 @@ class GroupChange:
     after: str | int | None = None
     source: str | None = None  # the owner before, None for no owner
     target: str | None = None  # the owner now, None for no owner
-    # What moved; in a Streams group, tasks.
+    # The partitions that moved, or the tasks in a Streams group.
     partitions: PartitionList = field(default_factory=lambda: NOTHING)
     role: str | None = None  # the member's role in a share or Streams group, one of `ROLES`
-    # How long the partitions had no owner, or the group was not settled, at least.
+    # The shortest time for which the partitions can have had no owner, or the group not have been settled.
+    # None if it is 0 or unknown.
     least_s: float | None = None
-    # How long this lasted at most. Looks show only these two bounds. None if it began before the first look.
+    # The longest such time. Looks show only these two bounds. None if the time began before the first look.
     most_s: float | None = None
 
 
 class _Spell(NamedTuple):
-    """A time that lasts until a step ends it.
-
-    `owner` had the partition before, None if none had; `until` is when that was last seen, None if never;
-    `first` is when a step first showed it to be over. Both are seconds since 1970.
+    """Holds a time in which a partition has no owner, or the group is not settled, until a step ends it.
 
     Attributes:
-        owner: who had the partition before; None if it had no owner.
-        until: when that was last seen, in seconds since 1970; None if never.
-        first: when a step first showed that it is over, likewise.
+        owner: the partition's owner before this time; None if it had none, and for a group.
+        until: when a look last showed the partition with `owner`, or the group as settled, in seconds since
+            1970; None if no look did.
+        first: when a step first showed that this was no longer so, in seconds since 1970.
     """
 
     owner: str | None
@@ -233,7 +233,7 @@ class _Spell(NamedTuple):
     first: float
 
     def lengths(self, step: RecordStep) -> tuple[float | None, float | None]:
-        """Return the bounds in seconds, (least, most), if this step ends the spell; None if unknown."""
+        """Return the length in seconds, as (least, most), if this step ends it; None for an unknown bound."""
         least = None if step.since is None else max(step.since - self.first, 0)
         return least or None, None if self.until is None else step.at - self.until
 
@@ -241,19 +241,22 @@ class _Spell(NamedTuple):
 class Watch:
     """Follows a group; the same steps give the same changes.
 
-    A rebalance of a classic group hides who has what. Until it ends, members that are still in are taken to
-    have what they had, but they may have given it up as soon as it began: the most that nobody can have had a
-    partition counts from when its owner was last shown.
-
-    Between calls of `see`: `_state` is the state of the last step, `_ids` its members' ids by name, `_owned`
-    the owners as far as they are known, with names in place of ids, and `_free` the partitions without an
-    owner. Of a share or Streams group `_held` is what each member has, by role and name; in place of
-    partitions Streams members have tasks, in place of topics the ids of subtopologies.
+    During a rebalance of a classic group, the coordinator does not tell which member has which partitions.
+    Until the rebalance ends, members that are still in the group are taken to have the partitions that they
+    had. But they may have given them up as soon as the rebalance began. So the longest time for which a
+    partition can have had no owner begins when its owner was last shown.
 
     Attributes:
         _steps: the number of the last step; -1 before the first.
         _names: stable names of members, which outlive their ids.
-        _shown_until: when the owners in `_owned` were last shown to be so, in seconds since 1970.
+        _ids: name of a member of the last step -> its member id.
+        _state: the group at the last step.
+        _owned: the owners as far as they are known, with names in place of ids; None before the first step
+            that shows them.
+        _held: (role, name) -> the partitions that a member of a share group has, or the tasks that a member
+            of a Streams group has, with the id of a subtopology in place of the topic. None for other groups.
+        _shown_until: when a look last showed the owners in `_owned`, in seconds since 1970.
+        _free: partition or task without an owner -> since when it has none.
         _unsettled: since when the group is not settled; None while it is.
     """
 
@@ -269,7 +272,7 @@ class Watch:
         self._unsettled: _Spell | None = None
 
     def see(self, step: RecordStep) -> list[GroupChange]:
-        """Return what the step shows that is new; the first one gives the group's state.
+        """Return the changes that the step shows; the first step gives the group's state as a change.
 
         Args:
             step: the next step; steps are given once each, in the order of time.
@@ -367,12 +370,12 @@ class Watch:
             yield from self._flow(step, flow)
 
     def _shares(self, step: RecordStep, names: list[str]) -> Iterator[GroupChange]:
-        """Yield what members of a share or Streams group got or lost, losses first, each with its role.
+        """Yield the partitions or tasks that members of a share or Streams group got or lost, losses first.
 
-        Several members may have one partition of a share group, and standby tasks are copies. So only what
-        no member has at all is timed: partitions of a share group, and active tasks. What passes from one
-        member to another between two looks was with nobody for at most the time from the earlier look on;
-        what another member had at both looks was never without one.
+        Several members may have one partition of a share group, and standby tasks are copies. So a time is
+        told only for partitions of a share group and for active tasks that no member had at all. One that
+        passes from one member to another between two looks had no member for at most the time since the
+        earlier look. One that the same member had at both looks was never without a member.
         """
         now = {
             (role, name): {TopicPartition(topic, number) for topic in held for number in held[topic]}
@@ -414,7 +417,7 @@ class Watch:
                 yield self._change(step, ChangeKind.GREW, name=topic, before=old[topic], after=new[topic])
 
     def _flow(self, step: RecordStep, flow: Flow) -> Iterator[GroupChange]:
-        """Yield the changes of a flow: one for each pair of former owner and time without an owner."""
+        """Yield the changes of a flow: one for each former owner and time without an owner."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
             # The spell of these partitions goes on, through any number of steps, until a member takes them
@@ -422,7 +425,7 @@ class Watch:
             self._free.update(dict.fromkeys(flow.partitions, spell))
             yield self._change(step, ChangeKind.MOVED, source=flow.source, partitions=flow.partitions)
             return
-        # A new partition has no former owner, and no look shows since when it exists.
+        # A new partition has no former owner, and looks do not show since when the partition exists.
         handover = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
         ended = ((partition, self._free.pop(partition, handover)) for partition in flow.partitions)
         yield from self._taken_over(step, ended, target=flow.target)
@@ -434,8 +437,8 @@ class Watch:
 
         Args:
             step: the step that shows it.
-            ended: each partition or task with the time that it had no owner; None for one that is not timed.
-            what: the other attributes of `GroupChange`, the member first of all.
+            ended: pairs of a partition or task and the time in which it had no owner, None if unknown.
+            what: the other attributes of `GroupChange`; `target` is the member.
         """
         by_spell: dict[_Spell | None, list[TopicPartition]] = {}
         for partition, spell in ended:

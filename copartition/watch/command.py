@@ -1,4 +1,4 @@
-"""`copartition watch`: prints a line for each change of a group."""
+"""Define the command `copartition watch`, which prints a line for each change of a group."""
 
 from contextlib import ExitStack, suppress
 from typing import TextIO
@@ -14,9 +14,10 @@ _SHORTEST_MS = 100.0
 
 
 def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Return the name of a record; raise `BadParameter` if it has another ending than a record's.
+    """Return the name of a record's file; raise `BadParameter` if it does not end with `_SUFFIX`.
 
-    The ending tells a record from a group's name, so a record of another name could not be read again.
+    `watch` tells a record from the name of a group by this ending. Without it, the record could not be
+    replayed.
     """
     if path is not None and not path.lower().endswith(_SUFFIX):
         raise click.BadParameter(f"{path}: the name of a record ends with {_SUFFIX}", ctx, option)
@@ -123,7 +124,7 @@ def _open_record(path: str) -> TextIO:
     """Return the file of a record, empty and open for text in UTF-8.
 
     Raises:
-        ClickException: it cannot be written.
+        ClickException: the file cannot be written.
     """
     try:
         return open(path, "w", encoding="utf-8")  # noqa: PTH123 - as `write` does

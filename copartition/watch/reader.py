@@ -1,4 +1,4 @@
-"""Reads a group of any kind for as long as it is watched."""
+"""Read a group of any kind for as long as it is watched."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +10,15 @@ from partitioning.errors import OtherGroupKindError, SourceError
 
 
 class AnyGroupReader:
-    """Read a consumer group as `GroupReader` does, or a share or Streams group; a missing group is no error.
+    """Reads a consumer group as `GroupReader` does, or a share or Streams group; a missing group is no error.
 
-    Which kind a group is shows once it exists; a group that is gone may come back as another kind.
+    The kind of a group is known only while the group exists. A group that is gone may come back as another
+    kind.
 
     Attributes:
-        _consumers: reads a group with owners, and says of another which kind it is.
-        _kind: "share" or "streams" once the group was found to be so; None before, and after it is gone.
+        _consumers: reads a group with owners; for a group of another kind, it raises an error with the kind.
+        _kind: "share" or "streams" once the group is known to be of that kind; None before, after the group
+            is gone, and for a consumer group.
         _latest: the last answer; returned again if nothing has changed.
     """
 
@@ -32,8 +34,9 @@ class AnyGroupReader:
         """Return the group and its target, if it has owners; the same object as before if nothing changed.
 
         Returns:
-            A `GroupState` and its target or None; or a `ShareGroupState` or `StreamsGroupState`, and None. A
-            group that is not there is a dead `GroupState`.
+            For a consumer group, a `GroupState` and that of its target or None. For another group, its
+            `ShareGroupState` or `StreamsGroupState` and None. A missing group is a `GroupState` with the
+            status "Dead".
 
         Raises:
             SourceError: no broker answers, or one refuses this user.
@@ -65,7 +68,12 @@ class AnyGroupReader:
         return self._latest
 
     def _look_anew(self) -> tuple[Any, Any]:
-        """Look for a group of consumers of this name, and forget of which kind the group was before."""
+        """Return the consumer group of this name, and forget the kind that the group had before.
+
+        Raises:
+            OtherGroupKindError: the group of this name is a share group or a Streams group.
+            SourceError: no broker answers, or one refuses this user.
+        """
         states = self._consumers()
         self._kind = None
         return states

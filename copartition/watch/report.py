@@ -1,6 +1,6 @@
-"""Reports on a watched group, a line for each change, and on a record of a group beside the model.
+"""Report each change of a watched group on a line, and compare a record of a group with the model.
 
-Times in JSON are whole milliseconds; names of keys are stable.
+Lengths of time in JSON are whole milliseconds; names of keys are stable.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def trouble_text(trouble: Trouble, now: float) -> str:
     """Return a line on a trouble.
 
     Args:
-        trouble: what cannot be read, or can be read again.
+        trouble: the part of the group that cannot be read, or can be read again.
         now: the time, like `trouble.since` in seconds since 1970.
     """
     if not trouble.away:
@@ -62,7 +62,7 @@ def change_text(change: GroupChange) -> str:
     """Return a change as a line of text that ends with a newline.
 
     Args:
-        change: of a step; its time is shown in UTC, whole seconds.
+        change: the change; its time is shown in UTC, in whole seconds.
     """
     state = change.state
     when = utc_time(change.at, "seconds")
@@ -75,11 +75,10 @@ def change_text(change: GroupChange) -> str:
 
 
 def _count_text(state: GroupState | OtherGroup) -> str:
-    """Return the generation of a consumer group or the epochs of another, after two blanks; "" if unknown.
+    """Return the generation of a consumer group or the epochs of another, after two blanks.
 
-    Args:
-        state: the group; a share or Streams group counts epochs: one for each change that asks for an
-            assignment, and the one of the newest assignment.
+    A share or Streams group has two epochs: the group's own, and the one for which the newest assignment was
+    made. The result is "" for a consumer group whose generation is unknown.
     """
     if isinstance(state, GroupState):
         return "" if state.generation is None else f"  generation >= {state.generation}"
@@ -129,7 +128,8 @@ def _change_text(change: GroupChange) -> str:
 def _moved_text(change: GroupChange) -> str:
     """Return the words for partitions that moved, or for what a share or Streams member got or lost.
 
-    The time follows for which they had no owner, or no member at all had them, as far as looks tell.
+    The words end with the time in which the partitions had no owner, or no member at all had them, as far as
+    looks show it.
     """
     which = partition_ranges(change.partitions)
     if change.role is not None:
@@ -140,9 +140,9 @@ def _moved_text(change: GroupChange) -> str:
 
 
 def _state(change: GroupChange) -> str:
-    """Return the words for a change of state; the first step gives the size of the group instead."""
+    """Return the words for a change of state; at the first step, the size of the group instead."""
     if change.after == "Dead":
-        # A watch may begin before there is a group: then it says so, instead of "Dead".
+        # Users do not know a group that does not exist as "Dead".
         return _WAITING[change.before is None]
     group = change.state
     facts = _facts(group)
@@ -158,8 +158,8 @@ def _state(change: GroupChange) -> str:
 def _facts(group: GroupState | ShareGroupState | StreamsGroupState) -> str:
     """Return the size of a group and its assignor, and its kind if its partitions have no owners.
 
-    Of a share group partitions are counted once for each member that has them, of a Streams group the tasks
-    of each role. An empty or dead group has "nothing assigned".
+    The partitions of a share group are counted once for each member that has them; the tasks of a Streams
+    group are counted by role. If there are none, the text says "nothing assigned".
     """
     members = count(len(group.members or ()), "member")
     if isinstance(group, GroupState):
@@ -174,7 +174,7 @@ def _facts(group: GroupState | ShareGroupState | StreamsGroupState) -> str:
 
 
 def _length(change: GroupChange, before: str) -> str:
-    """Return how long a change took, as far as looks show; `before` are the words before the time."""
+    """Return how long a change took, with `before` as its first words; "" if looks do not show it."""
     least, most = (
         None if seconds is None else duration(1000 * seconds) for seconds in (change.least_s, change.most_s)
     )
@@ -186,7 +186,8 @@ def _length(change: GroupChange, before: str) -> str:
 def _eager(group: GroupState | OtherGroup) -> bool:
     """Return whether all members give up all partitions when this group rebalances.
 
-    False if the protocol or the assignor is not known, so the report claims no standstill without a ground.
+    False if the protocol or the assignor is not known, so that the report claims no standstill without
+    evidence.
     """
     if not isinstance(group, GroupState) or group.protocol != "classic" or group.strategy is None:
         return False
@@ -200,13 +201,12 @@ def _eager(group: GroupState | OtherGroup) -> bool:
 class WatchReport:
     """Shows a watch, step by step and in a few words at its end; `form` is "text" or "json".
 
-    It owns the `Watch` that it shows, and counts what `summary` tells: changes by kind, partitions that got
-    an owner, and the longest time in seconds that one may have had none.
+    The report owns the `Watch` that it shows. Its attributes are the numbers that `summary` needs.
 
     Attributes:
-        _line: makes a change a line, as `form` says.
+        _line: returns a change as a line, in the form `form`.
         _kinds: how many changes of each kind there were.
-        _moved: partitions that got an owner, each as often as it did.
+        _moved: how many times a partition or an active task got an owner.
         _longest_s: the longest time, in seconds, that a partition may have had no owner.
     """
 
@@ -222,14 +222,14 @@ class WatchReport:
         changes = self._watch.see(step)
         for change in changes:
             self._kinds[change.kind] += 1
-            # Standby and warm-up tasks are copies of state, which a member takes over from no other member.
+            # Standby and warm-up tasks are copies of state. No member takes them over from another member.
             if change.kind is ChangeKind.MOVED and change.target and change.role not in {"standby", "warmup"}:
                 self._moved += len(change.partitions)
                 self._longest_s = max(self._longest_s, change.most_s or 0)
         return "".join(map(self._line, changes))
 
     def summary(self, seconds: float, blind_s: float | None) -> str:
-        """Return what was seen in this time, and what no look can show.
+        """Return a line on what was seen in this time, and lines on what no look can show.
 
         Args:
             seconds: the time from the first look to the last.
@@ -263,10 +263,10 @@ _VERDICTS = {True: "agrees", False: "differs", None: ""}
 
 
 def print_replay(replay: Replay, console: Console) -> None:
-    """Print a line for each event, then which partitions differ, what is missing and what was assumed.
+    """Print a line for each event, then the partitions with different owners, warnings and assumptions.
 
     Args:
-        replay: what the record shows beside what the model says.
+        replay: the record, compared with the model.
         console: where to print.
     """
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - JSON needs no rich
@@ -298,7 +298,7 @@ def replay_json(replay: Replay) -> str:
     """Return a replay as JSON; times are whole milliseconds, and null if unknown.
 
     Args:
-        replay: what the record shows beside what the model says.
+        replay: the record, compared with the model.
     """
     return dump(
         {
@@ -313,7 +313,7 @@ def replay_json(replay: Replay) -> str:
 
 
 def _event(compared: EpisodeComparison) -> dict[str, Any]:
-    """Return an event as plain values of JSON; steps are numbers from 0 on."""
+    """Return an event as values that JSON has; steps are numbered from 0 on."""
     return {
         "first_step": compared.first,
         "last_step": compared.last,
@@ -330,7 +330,7 @@ def _event(compared: EpisodeComparison) -> dict[str, Any]:
 
 
 def _times(times: DurationBounds | TimeRange | None) -> dict[str, int | None] | None:
-    """Return bounds or a spread in whole milliseconds, by name; None if there is none."""
+    """Return bounds or a range of times in whole milliseconds, by the names of its fields; None for None."""
     if times is None:
         return None
     return {name: None if value is None else round(value) for name, value in times._asdict().items()}
@@ -360,7 +360,7 @@ def _cause(cause: GroupChange) -> str:
 
 
 def _bounds_text(bounds: DurationBounds | None) -> str:
-    """Return the time that the record shows; empty if no partition moved."""
+    """Return the words for the time that the record shows; "" if no partition moved."""
     if bounds is None:
         return ""
     if bounds.most is None:
@@ -369,7 +369,7 @@ def _bounds_text(bounds: DurationBounds | None) -> str:
 
 
 def _spread_text(spread: TimeRange | None) -> str:
-    """Return the times of the model; "unknown" if the record does not show the cause of the event."""
+    """Return the words for the model's times; "unknown" if the record does not show the event's cause."""
     if spread is None:
         return "unknown"
     if spread.least == spread.most:
