@@ -56,7 +56,7 @@ def doctor_exit_code(results: Iterable[Finding]) -> int:
 
     Checks that are not vital may stay unknown: a file never shows all that a cluster does.
     """
-    # A list, because the findings are needed twice and may come from an iterator.
+    # The findings are put in a list, because they are needed twice and may come from an iterator.
     every = list(results)
     if any(finding.status == "found" for finding in every):
         return 1
@@ -94,7 +94,7 @@ _LOOKS: Mapping[str, Callable[[Examination, Limits], Observation]] = {
 
 
 def _checks(looks: Mapping[str, Callable[[Any, Limits], Observation]], file: str) -> Iterator[Check]:
-    """Make a check of each table of a TOML file; tables inside it are advice for its other cases.
+    """Yield a check for each table of a TOML file; tables inside a check's table are advice for its cases.
 
     Raises:
         KeyError: a table has no function.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the topics of the option --join, as `check` has it; none without it.
+    """Return the topics of the option --join, which are separated by commas; () without the option.
 
     Raises:
         click.BadParameter: see `split_topics`.
@@ -105,7 +105,7 @@ def doctor(
 
     limits = observing.Limits(lag=lag, hot=hot, joined=joined, waiting_ms=waiting)
     wait = partial(time.sleep, interval / 1000)
-    # This comes before the rules for one group. Arguments that name a group, or its page, contradict
+    # This comes before the rules for one group, because arguments that name a group or its page contradict
     # --all-groups.
     if all_groups:
         if source is not None or group is not None or html is not None:
@@ -122,7 +122,8 @@ def doctor(
     else:
         from copartition.groups import OtherSource, read_any_source  # noqa: PLC0415 - a cluster does without
 
-        # A file is one look: what takes two, such as members that come and go, stays unknown in its findings.
+        # A file of a consumer group is one look, so checks that compare two looks are unknown. A file of
+        # another kind of group may have two looks.
         read = read_any_source(source, group=group)
         if isinstance(read, OtherSource):
             examination = KindExamination(*read)

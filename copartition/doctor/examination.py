@@ -30,9 +30,9 @@ T = TypeVar("T")
 OFFSETS_TOPIC = "__consumer_offsets"
 """Kafka's topic of committed offsets. The leader of a group's partition of it is the group's coordinator."""
 SHOWN = 5
-"""The most names that a sentence lists; then it says how many more there are."""
+"""The most names that a sentence lists. If there are more, the sentence says how many."""
 TIMEOUTS = ("heartbeat.interval.ms", "session.timeout.ms", "max.poll.interval.ms")
-"""Settings of a consumer; a group of the consumer protocol has the first two of them at its brokers."""
+"""Settings of a consumer. For a group of the consumer protocol, the brokers have the first two of them."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,8 @@ def examine_live(
         config: librdkafka settings of the cluster, `bootstrap.servers` at least.
         between: called between the looks, to wait: offsets and members that change meanwhile tell more than
             one look.
-        settings: timeouts of consumers that the user gives, name -> value; they win over what brokers say.
+        settings: timeouts of consumers that the user gives, name -> value; they take precedence over those
+            that brokers have.
 
     Returns:
         The group at the second look, with the offsets of both.
@@ -242,8 +243,8 @@ def examine_all(
         SourceError: the cluster cannot be reached, or does not list its groups.
     """
     cluster = connect_to_all(config)
-    # Both lists are needed: librdkafka lists only groups of consumers, and brokers before 3.8 do not tell the
-    # types of groups.
+    # Both lists of groups are needed: librdkafka lists only consumer groups, and brokers before 3.8 do not
+    # tell the types of groups.
     kinds = {group: kind for group, kind in cluster.group_types().items() if kind in OTHER_KINDS}
     looks: dict[str, _Look | ShareGroupState | StreamsGroupState | SourceError] = {
         group: _answer_or_error(
@@ -276,7 +277,7 @@ def _look_again(
         cluster: the cluster.
         group: the group's name.
         first: the first look; its type tells the group's kind.
-        coordinators: of groups of consumers.
+        coordinators: the coordinators of consumer groups; None if they are unknown.
         settings: see `examine_live`.
     """
     if isinstance(first, _Look):
@@ -357,7 +358,7 @@ def _find_hidden(topics: Collection[str], config: Mapping[str, str]) -> Missing 
 
 
 class _Coordinators(NamedTuple):
-    """Holds the coordinators of a cluster's groups. It is made once, however many groups are examined.
+    """Holds the coordinators of a cluster's groups. One object serves all groups that are examined.
 
     Attributes:
         of_group: group name -> id of its coordinator; None if the group's partition of `__consumer_offsets`

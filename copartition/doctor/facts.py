@@ -17,12 +17,12 @@ NEAR = 0.8
 
 
 class Retention(NamedTuple):
-    """Partitions whose unread records retention has reached, or is about to.
+    """Holds the partitions whose unread records retention has deleted, or is about to delete.
 
     Attributes:
         lost: partition -> records that were deleted before they were read.
-        near: partition -> the part of its kept records that waits, for partitions whose waiting records
-            retention is about to delete.
+        near: partition -> the part of its kept records that waits, from 0 to 1, for partitions whose waiting
+            records retention is about to delete.
     """
 
     lost: dict[Place, int]
@@ -35,9 +35,9 @@ def judge_kept(
     """Compare the offsets up to which partitions are done with the oldest records that are kept.
 
     Args:
-        positions: the first offset that is not done.
-        starts: the offset of the oldest record that is kept.
-        ends: the offset of the next record.
+        positions: partition -> the first offset that is not processed.
+        starts: partition -> the offset of the oldest record that is kept.
+        ends: partition -> the offset of the next record.
         least: the fewest waiting records with which a partition counts as near. In a topic that is all but
             empty, a single waiting record is everything that is kept.
     """
@@ -61,8 +61,8 @@ def observe_deleted(kept: Retention, ground: Evidence) -> Observation:
     """Return the observation about records that retention has deleted, or is about to delete.
 
     Args:
-        kept: the affected partitions, see `judge_kept`. If it has lost ones, the near ones are not named,
-            because deleted records weigh more than those that can still be read.
+        kept: the affected partitions, see `judge_kept`. If records of some are lost, the near partitions are
+            not named, because deleted records weigh more than those that can still be read.
         ground: the offsets that were compared.
 
     Returns:
@@ -179,8 +179,8 @@ class ClampedSetting(NamedTuple):
 def find_clamped(settings: Mapping[str, str], limits: Mapping[str, str]) -> list[ClampedSetting]:
     """Return the settings of a group that are outside its brokers' limits; the brokers use the limit instead.
 
-    A broker refuses to set such a value. It arises if the brokers' limits change later. Then the broker tells
-    that only in its log, and still describes the value as it was set.
+    A broker refuses to set such a value. A setting gets outside if the brokers' limits change later. The
+    broker tells this only in its log, and still describes the setting with the value that was set.
 
     Args:
         settings: name -> value of the group's settings, such as share.record.lock.duration.ms.

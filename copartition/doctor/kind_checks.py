@@ -139,7 +139,7 @@ def kind_lags(group: KindExamination[Any]) -> dict[Place, int]:
     A partition to which no record was ever written has the lag 0.
     """
     shown = need(group.lags, "the source shows no lag", describe_with(group, ""))
-    # Known lags win. An end of 0 only gives a lag to partitions that have none.
+    # A known lag takes precedence. An end of 0 only gives a lag to a partition without a known one.
     lags = {place: 0 for place, end in group.ends.items() if not end} | shown
     if not lags:
         end_unknown("no partition has a lag that is known", AGAIN)
@@ -147,7 +147,7 @@ def kind_lags(group: KindExamination[Any]) -> dict[Place, int]:
 
 
 def _lags_seen(lags: Collection[Place]) -> str:
-    """Name the lags as evidence."""
+    """Return the lags of these partitions as evidence."""
     return f"the lag of {count(len(lags), 'partition')}"
 
 
@@ -198,7 +198,7 @@ def waiting_twice(group: KindExamination[Any], places: Collection[Place]) -> lis
 
 
 def twice(group: KindExamination[Any], places: Collection[Place]) -> str:
-    """Return two looks at partitions as evidence."""
+    """Return two looks at the lags of these partitions as evidence."""
     return f"{_lags_seen(places)}, in two looks {duration(group.elapsed_ms)} apart"
 
 
@@ -230,7 +230,7 @@ def done_beyond(group: OtherGroup) -> dict[Place, int]:
     """Return how many records beyond its position each partition has processed already.
 
     A share group may process later records before the one at its position. Its lag does not count them
-    (KIP-1226), so their number is end - position - lag. A Streams group has none.
+    (KIP-1226), so their number is end - position - lag. In a Streams group the number is 0.
 
     Returns:
         Partition -> number of records, for partitions whose position, end and lag are all known.
@@ -253,7 +253,7 @@ def kind_deleted_check(group: KindExamination[Any], limits: Limits) -> Observati
         need(group.state.starts, "the source does not show the oldest records that partitions keep")
     )
     done = done_beyond(group.state)
-    # Processed records beyond the position are counted as read: deleted records may be just those.
+    # Processed records beyond the position are counted as read, because the deleted records may be these.
     firm = {place: offset + done.get(place, 0) for place, offset in group.positions.items() if offset >= 0}
     kept = judge_kept(firm, starts, group.ends, limits.written)
     compared = firm.keys() & starts
@@ -266,8 +266,8 @@ def kind_deleted_check(group: KindExamination[Any], limits: Limits) -> Observati
 def kind_waiting_check(group: KindExamination[Any], limits: Limits) -> Observation:
     """Look for a record that has waited for longer than the limit.
 
-    Returns:
-        "ok" at once if no record waits. Else the longest time, see `observe_waiting`.
+    If no record waits, it is "ok". Otherwise the record that has waited longest decides, see
+    `observe_waiting`.
     """
     waiting = by_place(need(group.state.waiting_ms, "the source does not show when records were written"))
     lags = kind_lags(group)
@@ -337,4 +337,4 @@ KIND_LOOKS: Mapping[str, Callable[[KindExamination[Any], Limits], Observation]] 
     "waiting": kind_waiting_check,
     "settings": kind_settings_check,
 }
-"""The checks that every kind of group here has, by the name of a check's table in the kind's TOML file."""
+"""The checks that share groups and Streams groups have, by name of their table in the kind's TOML file."""

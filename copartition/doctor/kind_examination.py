@@ -1,4 +1,4 @@
-"""Examine a share group or a Streams group: two looks at a cluster, or one or two looks in a file."""
+"""Hold what is seen of a share group or a Streams group: two looks at a cluster, or one or two in a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ G = TypeVar("G", ShareGroupState, StreamsGroupState)
 
 @dataclass(frozen=True)
 class KindExamination(Generic[G]):
-    """A share group or a Streams group as its source shows it.
+    """Holds a share group or a Streams group as its source shows it.
 
     Attributes:
         state: the group at the last look.
-        first: the group at the look before; None for a source that is one look.
+        first: the group at an earlier look; None if the source has only one look.
     """
 
     state: G
@@ -64,7 +64,7 @@ class KindExamination(Generic[G]):
 
     @cached_property
     def positions(self) -> dict[Place, int]:
-        """The offset up to which each partition is done; -1 where the coordinator keeps none."""
+        """The offset up to which each partition's records are processed; -1 if the coordinator keeps none."""
         return by_place(self.state.positions)
 
     @cached_property

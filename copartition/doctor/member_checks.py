@@ -91,7 +91,7 @@ def owners_check(group: Examination, _: Limits) -> Observation:
 
 
 def idle_check(group: Examination, _: Limits) -> Observation:
-    """Look for members without a partition, listed or only counted by the source.
+    """Look for members without a partition, which the source lists or only counts.
 
     Three cases have their own advice: there are too few partitions; there are enough partitions for every
     member; or members join and leave, so that their number may be wrong.
@@ -207,8 +207,8 @@ def load_check(group: Examination, _: Limits) -> Observation:
 def spread_check(group: Examination, _: Limits) -> Observation:
     """Look for a topic of which one member has at least two partitions more than its share.
 
-    The share is the topic's partitions divided by its subscribers, rounded up. That may happen although all
-    members have equally many partitions: one of them may have all partitions of a busy topic.
+    The share is the topic's partitions divided by its subscribers, rounded up. A member may have more than
+    its share of a busy topic although all members have equally many partitions.
     """
     balance, ground = _balance(group)
     fullest, share = balance.topic_fullest, balance.best_topic_fullest
@@ -268,7 +268,7 @@ def static_check(group: Examination, _: Limits) -> Observation:
 
 
 def timeouts_check(group: Examination, _: Limits) -> Observation:
-    """Look for a session too short for three heartbeats, or longer than the longest time between two polls.
+    """Look for a session that is shorter than three heartbeats or longer than `max.poll.interval.ms`.
 
     In a classic group only members know these timeouts. In the consumer protocol (KIP-848) the coordinator
     tells the heartbeat interval and the session timeout to its members. It takes them from the settings of
@@ -405,13 +405,15 @@ def joined_check(group: Examination, limits: Limits) -> Observation:
 
     Raises:
         UnknownError: no topics are named with --join; a topic is not in the group; a partition has two
-            owners; or no pair is apart, and partitions are not shown or have no owner.
+            owners; or no equal partition numbers are known to have different owners, and some partitions are
+            not shown or have no owner.
     """
     need(limits.joined or None, "no source tells which topics are joined", "name them with --join A,B")
     seen = owners_seen(group)
     if group.owned_twice:
         end_unknown("a partition has two owners", "see owners")
-    # The partition numbers of each topic that the source shows; it may not show all, see `complete` below.
+    # These are the partition numbers that the source shows of each topic. It may not show all, see `complete`
+    # below.
     numbers = {name: {number for topic, number in group.owners if topic == name} for name in limits.joined}
     if missing := sorted(name for name, shown in numbers.items() if not shown):
         end_unknown(f"the group shows nothing of {list_names(missing)}", "see that members subscribe to it")

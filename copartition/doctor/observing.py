@@ -33,7 +33,7 @@ NO_MEMBERS = Missing("the group has no member", "start a member, and run it agai
 
 Severity: TypeAlias = Literal["problem", "warning"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""The worst first."""
+"""All severities, the worst first."""
 
 
 class Limits(NamedTuple):
@@ -82,11 +82,11 @@ class Check(NamedTuple):
     """Describes a check.
 
     Attributes:
-        name: its name in reports and in docs/doctor.md, with blanks.
-        look: its function; it takes an examination of the kind of group that the check is for.
+        name: the check's name in reports and in docs/doctor.md, with blanks.
+        look: the check's function; it takes an examination of the kind of group that the check is for.
         severity: how bad it is if the check finds something.
         advice: case -> advice; "" is the usual advice.
-        vital: whether a group is not called healthy if this check is unknown.
+        vital: True if a group does not count as healthy while this check is unknown.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Finding:
 
     Attributes:
         check: the check.
-        ground: the evidence; or what is missing, and then the status is "unknown".
+        ground: the evidence; or `Missing`, which names what is missing and makes the status "unknown".
         text: what was seen, or what is unknown, a clause without a full stop.
         found: True if something is wrong.
         case: see `Observation.case`.
@@ -136,7 +136,7 @@ class Finding:
 
 
 class UnknownError(Exception):
-    """The source does not tell what a check needs; `checks._look` turns it into a finding "unknown"."""
+    """The source does not tell what a check needs; `checks._look` turns this error into an "unknown"."""
 
     def __init__(self, missing: Missing) -> None:
         super().__init__(missing.what)
@@ -161,7 +161,7 @@ def need(value: T | None, what: str, remedy: str = ASK) -> T:
 
     0 and an empty mapping are values.
     """
-    # `is None` and not falsehood: a lag of 0 is known.
+    # The test is `is None`, because 0 and an empty mapping are false, too.
     if value is None:
         end_unknown(what, remedy)
     return value
@@ -214,7 +214,7 @@ def observe_nobody(group: Examined, text: str) -> Observation:
 def members_seen(group: Examination) -> str:
     """Return the members as evidence; end the check as unknown if the group has none, or shows none."""
     if not group.state.members:
-        # A table without owners may be that of an empty group or of one in a rebalance.
+        # A file without members may be of an empty group, or of a group in a rebalance. Only the state tells.
         gone = group.state.status == "Empty" or group.last is not None
         raise UnknownError(NO_MEMBERS if gone else Missing("the source shows no member", ASK))
     return f"{count(len(group.state.members), 'member')} in {group.where}"

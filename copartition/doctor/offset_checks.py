@@ -34,7 +34,8 @@ from copartition.kit.words import count, duration, list_names
 def unread_check(group: Examination, _: Limits) -> Observation:
     """Look for partitions without an owner, of topics that members read.
 
-    New partitions are a case of their own. There no member has to be started, but records may be skipped.
+    New partitions are a case of their own: no member has to be started for them, but their first records may
+    be skipped.
     """
     if not group.state.members:
         if group.last is None:
@@ -69,7 +70,7 @@ def _look_new(group: Examination, free: Collection[Place]) -> bool:
 
     Args:
         group: the group.
-        free: partitions without an owner.
+        free: the partitions, none of which has an owner.
     """
     highest = dict(group.owned)  # ascending, so the last one stays
     known = {*(group.lags or {}), *(() if group.last is None else group.last.committed)}
@@ -126,7 +127,7 @@ def _lags(group: Examination) -> dict[Place, int]:
     if group.last is None:
         describe = "capture kafka-consumer-groups.sh --describe without --members, or "
         return need(group.lags, "the source shows no lag", describe + ASK)
-    # Without a commit an empty partition has no lag of its own; left out, it would make every check unknown.
+    # An empty partition without a commit has no lag. If it were left out, it would make every check unknown.
     empty = {place: 0 for place in group.owned if group.last.ends.get(place) == 0}
     lags = {**empty, **group.last.lags}
     if not lags:
@@ -190,7 +191,7 @@ def beyond_the_end_check(group: Examination, _: Limits) -> Observation:
 
 
 def _looks(group: Examination) -> tuple[Offsets, Offsets]:
-    """Return both looks at a cluster, the first one first; end the check as unknown for a file."""
+    """Return the offsets of both looks at a cluster, in order; end the check as unknown for a file."""
     return need(group.first, TWO_LOOKS), need(group.last, TWO_LOOKS)
 
 
@@ -345,8 +346,8 @@ def expiring_check(group: Examination, _: Limits) -> Observation:
 
     Offsets of topics that members subscribe to do not expire (KIP-211). The time until offsets expire
     (`offsets.retention.minutes`) begins when a classic group becomes empty. For a group of the consumer
-    protocol (KIP-848) it begins when each offset is committed. A coordinator has one
-    `offsetExpirationCondition` for each kind of group.
+    protocol (KIP-848) it begins when each offset is committed. In Kafka's code, each kind of group has its
+    own method `offsetExpirationCondition` for this.
     """
     if group.state.members:
         topics = group.read_topics

@@ -62,12 +62,13 @@ def worst_first(groups: Sequence[ExaminedGroup]) -> list[ExaminedGroup]:
 
 
 def overview_exit_code(groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceError]) -> int:
-    """Return 1 if a check of any group found something, else 2 if one could not tell, else 0.
+    """Return 1 if a check of any group found something, else 2 if something vital is unknown, else 0.
 
     Args:
         groups: the groups that were read. If there are none, the code is 2: brokers leave out groups that a
             user may not DESCRIBE, without an error.
-        unread: name of each group that could not be read -> the error; if there are any, the code is 2.
+        unread: name of each group that could not be read -> the error. If there are any, the code is 2,
+            unless a check found something.
     """
     # The codes are compared by their meaning: a fault (1) counts more than something unknown (2).
     codes = {doctor_exit_code(group.findings) for group in groups} | ({2} if unread else set())
@@ -79,7 +80,7 @@ def overview_json(groups: Sequence[ExaminedGroup], unread: Mapping[str, SourceEr
 
     Args:
         groups: the groups in the order of the report.
-        unread: the name of each group that was not read -> why.
+        unread: name of each group that could not be read -> the error.
     """
     document: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
@@ -96,8 +97,8 @@ def print_overview(
     """Print a row for each group, and below the table each group that was not read, with the reason.
 
     Args:
-        groups: in the order of the report.
-        unread: the name of each group that was not read -> why.
+        groups: the groups in the order of the report.
+        unread: name of each group that could not be read -> the error.
         console: where to print.
     """
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON does without rich
@@ -124,7 +125,7 @@ def print_overview(
 
 
 def _row(group: ExaminedGroup) -> tuple[str, ...]:
-    """Return the cells of a group; a cell that its source does not tell is "unknown"."""
+    """Return the cells of a group's row; a fact that the source does not tell is "unknown"."""
     state = group.examination.state
     return (
         group.name,

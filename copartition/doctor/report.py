@@ -39,8 +39,9 @@ def doctor_json(examination: Examined, results: Sequence[Finding]) -> str:
             "ok" are its usual advice.
 
     Returns:
-        JSON text with a newline at its end. `lag` maps TOPIC-PARTITION to records (negative: the commit is
-        beyond the end), null if no lag is known; `elapsed_ms` is null for a file, which is one look.
+        JSON text with a newline at its end. `lag` maps TOPIC-PARTITION to records (negative if the commit is
+        beyond the end); it is null if the source tells no lag. `elapsed_ms` is null if the source has only
+        one look, such as a file of a consumer group.
     """
     return dump(doctor_document(examination, results))
 
@@ -127,9 +128,9 @@ def print_doctor(examination: Examined, results: Sequence[Finding], console: Con
 
 
 def ways_to_know(results: Sequence[Finding]) -> dict[str, list[str]]:
-    """Return the ways to learn what is unknown: remedy -> names of the checks that it would answer.
+    """Return the ways to learn what is unknown: remedy -> names of the checks that the remedy would answer.
 
-    Remedies and names are in the order of `results`; a remedy that serves several checks is there once.
+    Remedies and names are in the order of `results`. A remedy for several checks is in the result once.
     """
     ways: dict[str, list[str]] = {}
     for finding in results:
@@ -193,9 +194,10 @@ def doctor_metrics(groups: Sequence[tuple[Examined, Sequence[Finding]]], unread:
         unread: names of groups that could not be read.
 
     Returns:
-        Three gauges, and `unread`, 1 for each group that could not be read. `found` is 1 or 0,
-        and has no sample for a check that is unknown: a 0 would read as healthy. `unknown` is 1 or 0 for
-        every check. `lag` is in records, a sample for each known partition.
+        Three gauges, and a fourth one, `unread`, if groups could not be read; it is 1 for each of them.
+        `found` is 1 or 0. It has no sample for a check that is unknown, because a 0 would mean "healthy".
+        `unknown` is 1 or 0 for every check. `lag` has a sample for each partition whose lag is known, in
+        records.
     """
     statuses = [
         ({"group": examination.state.name or "", "check": finding.check.name}, finding.status)
@@ -209,7 +211,7 @@ def doctor_metrics(groups: Sequence[tuple[Examined, Sequence[Finding]]], unread:
         for examination, _ in groups
         for (topic, number), lag in sorted((examination.lags or {}).items())
     ]
-    # A group that cannot be read any more has no other samples. Without this one it would look healthy.
+    # A group that cannot be read any more has no other samples. Without this sample it would look healthy.
     missing = [({"group": name}, 1) for name in unread]
     return (
         _gauge("found", "1 where the check found something, 0 where not; none if unknown.", decided)

@@ -1,7 +1,7 @@
-"""The checks of a share group (KIP-932): who reads what, and records that are handed out and do not get done.
+"""Check a share group (KIP-932): who reads what, and records that are handed out but not processed.
 
-Several members read one partition by design, and nothing stops for a rebalance; so owners, balance and static
-ids are no questions here. Each check is a function of the examined group and the limits.
+Several members read one partition by design, and nothing stops for a rebalance. So owners, balance and static
+ids are not checked. Each check is a function of the examined group and the limits.
 """
 
 from collections.abc import Callable, Mapping
@@ -150,7 +150,7 @@ def left_over_check(group: Sharing, _: Limits) -> Observation:
 
 
 def not_begun_check(group: Sharing, _: Limits) -> Observation:
-    """Look for partitions that have records but no start offset: no record of theirs was ever processed.
+    """Look for partitions that have records but no start offset: none of their records was ever processed.
 
     The start offset is decided at the first fetch. By default (share.auto.offset.reset=latest) it is the end
     of the partition, so records that were written earlier are skipped. The coordinator keeps the start offset
@@ -182,8 +182,8 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
       or fails again and again.
     - "nothing": no record at all is processed between the looks.
 
-    The start offset that a coordinator keeps is one acknowledgement late. So processed records beyond it are
-    no fault by themselves; it is one only if their number grows while the start offset stands still.
+    The start offset that a coordinator keeps is one acknowledgement late. So processed records beyond the
+    start offset are no fault by themselves. They are one only if their number grows while it stands still.
     """
     first, last = two_looks(group)
     kind_members_seen(group)
@@ -194,8 +194,7 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
     still = [
         place
         for place in waiting_twice(group, read_places(group))
-        # The two defaults differ. With equal ones, a start offset that both looks lack would seem to stand
-        # still.
+        # The two defaults differ, because a start offset that both looks lack does not stand still.
         if after.get(place, -1) == before.get(place, -2) >= 0
     ]
     done, done_before = done_beyond(last), done_beyond(first)

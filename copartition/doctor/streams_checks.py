@@ -1,4 +1,4 @@
-"""The checks of a Streams group (KIP-1071): its topology, who runs which task, internal topics, lag.
+"""Check a Streams group (KIP-1071): its topology, who runs which task, internal topics, lag.
 
 A task is a subtopology and a partition number: it reads that partition of each input. Each check is a
 function of the examined group and the limits.
@@ -73,7 +73,7 @@ def _subtopologies(group: Streaming) -> Mapping[str, SubtopologyTopics]:
 
 
 def _tasks(group: Streaming) -> set[Task]:
-    """Return the tasks of the topology; end the check as unknown if the source lacks what that takes."""
+    """Return the topology's tasks; end the check as unknown if the topology or topics are not shown."""
     counts = need(group.state.topics, "the source does not show the partitions of topics")
     return {
         (name, number)
