@@ -126,7 +126,7 @@ def _may_pass(prefix: str, other: str) -> bool:
 
 
 def _kind(seat: Seat) -> Hashable:
-    """Return a value that is equal for new members if it makes no difference when they change places.
+    """Return a value that is equal for two new members if changing their places makes no difference.
 
     A restarted member owns partitions, so it is like no other member.
     """
@@ -208,9 +208,9 @@ def seat_members(state: GroupState, what_if: WhatIf) -> PlannedSeats:
 
 
 def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[str, ...]]:
-    """Return number of a member -> the topics that the user says it subscribes to.
+    """Return the topics of the members whose subscriptions the user gives, by number of the member.
 
-    "*" is all members that no other name matches.
+    In `WhatIf.subscribe`, "*" is all members that no other name matches.
     """
     named = {
         find_member(state, name, "`subscribe`"): topics
@@ -266,7 +266,7 @@ def names_of(members: Sequence[MemberIdentity], most: int = 5) -> str:
 
 def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) -> Iterator[Seat]:
     """Yield the members that join, named ones first."""
-    # These are ids of all three kinds, because a new member must not have a name that any member has.
+    # These are member ids, instance ids and client ids: no id that is made up here may be one of them.
     names = {name for member in state.members for name in member[:3]}
     instances = {member.instance_id for member in state.members if member.instance_id is not None}
     continued = continue_names(state) if what_if.add_members else None
@@ -334,8 +334,8 @@ def _next_names(names: Sequence[str | None]) -> Iterator[str] | None:
     parts = [_NUMBERED.fullmatch(str(name)) for name in names]
     if len({part and part[1] for part in parts}) > 1 or parts[0] is None:
         return None
-    # The single name pod-7f9-x2k5 may end with a digit by chance. So a single name has a next one only if a
-    # letter or a digit does not stand right before its number.
+    # A single name, such as pod-7f9-x2k5, may end with a digit by chance. So it has a next name only if no
+    # letter or digit is right before the number at its end.
     if len(parts) == 1 and parts[0][1][-1:].isalnum():
         return None
     digits = [part[2] for part in parts if part is not None]
@@ -401,7 +401,7 @@ class LeadersRule(NamedTuple):
 
     Attributes:
         rule: the strategy's name for `get_assignor`.
-        warnings: a sentence that says so if the rule is not Java's.
+        warnings: if the rule is not Java's, a sentence on whose rule decides; otherwise empty.
         assumed: assumptions about which client leads, or how it decides, one sentence each.
     """
 

@@ -104,8 +104,8 @@ def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]
     """Return the group of a snapshot, and its target assignment if the snapshot has one (KIP-848).
 
     Raises:
-        SourceError: the content is no snapshot, or has a newer major version. The message has the path to the
-            fault.
+        SourceError: the content is no snapshot, has another major version, or contradicts itself (see
+            `snapshot_states`). If a field is wrong, the message has the path to it.
     """
     return snapshot_states(decode_snapshot(content))
 
@@ -129,8 +129,8 @@ def decode_format(content: str | bytes, type_: Any, version: str) -> Any:
         version: the version that is written. All versions with the same number before the dot can be read.
 
     Raises:
-        SourceError: the content is no JSON of this type, or has another major version. The message has the
-            path to the fault.
+        SourceError: the content is no JSON of this type, or has another major version. If a field is wrong,
+            the message has the path to it.
     """
     try:
         snapshot = msgspec.json.decode(content, type=type_)
@@ -148,8 +148,8 @@ def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
     """Return the group of a snapshot, and its target assignment if the snapshot has one.
 
     Raises:
-        SourceError: the snapshot contradicts itself: a partition number is not below its topic's count, two
-            members have one id, or a partition has two owners.
+        SourceError: the snapshot contradicts itself: a partition number is not below its topic's count, or
+            two members have one id. A partition with two owners is no error: both are in the state.
     """
     current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
     if not snapshot.has_target:
@@ -196,7 +196,7 @@ def _state(
             add(topic, numbers, member.id, f"$.members[{number}].{key}")
     for topic, numbers in unassigned.items():
         add(topic, numbers, None, f"$.{unassigned_key}")
-    # Partitions that stand nowhere but in `lag` have no owner.
+    # Partitions that the snapshot names in `lag` only have no owner.
     for topic, total in snapshot.topics.items():
         lags = snapshot.lag.get(topic, {})
         add(topic, [lag for lag in lags if lag < total and lag not in listed[topic]], None, "$.topics")
@@ -216,9 +216,9 @@ def _in_common(group: Snapshot | GroupState) -> dict[str, Any]:
 
 
 def _by_topic(state: GroupState, values: Mapping[str, _T]) -> tuple[_T | None, ...]:
-    """Return the values in the order of the state's topics, None for a topic without a value.
+    """Return the values in the order of the state's topics, None for a topic without one.
 
-    If there are no values at all, return ().
+    If `values` is empty, return ().
     """
     return tuple(map(values.get, state.topics)) if values else ()
 
@@ -325,7 +325,7 @@ SUFFIX = ".ndjson"
 
 
 class RecordStep(NamedTuple):
-    """Holds one state of a record. The group changed to this state after `since`, and at `at` at the latest.
+    """Holds one state of a record. The group changed to this state between `since` and `at`.
 
     Attributes:
         at: the time at which the state was first seen, in seconds since 1970 (UTC).

@@ -1,4 +1,4 @@
-"""Reads the group that the name of a source stands for: a file, a step of a file, or a live group."""
+"""Read the group that the name of a source stands for: a file, a step of a file, or a live group."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -171,7 +171,14 @@ def _other_source(text: str, group: str | None) -> OtherSource:
 
 
 def _file_source(name: str, text: str | None, group: str | None, *, several: bool) -> Source:
-    """Return the group of a file, of one of its steps, or of standard input; `text` is the text if read."""
+    """Return the group of a file, of one of its steps, or of standard input.
+
+    Args:
+        name: see `read_source`; neither `live:GROUP` nor `plan:ASSIGNOR`.
+        text: the text of the file or of standard input; None if it is not read yet.
+        group: see `read_source`.
+        several: see `read_source`.
+    """
     path, hash_, step = name.rpartition("#")
     # "#" may be part of any file's name, so it begins a step only after a suffix that has steps.
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
@@ -189,7 +196,7 @@ def _file_source(name: str, text: str | None, group: str | None, *, several: boo
 
 
 def _read(name: str, check: Callable[[str], None]) -> str:
-    """Return the text of a file, or of standard input for "-"; `check` raises for a wrong beginning."""
+    """Return the text of a file, or of standard input for "-"; `check` refuses a text by its beginning."""
     try:
         return read_text(None if name == "-" else name, check_head=check)
     except FileNotFoundError:

@@ -1,7 +1,8 @@
 """Read a group of a running cluster; nothing is ever written to the cluster.
 
-`reader` makes a group of what `cluster` asks. `members` reads the members' own bytes, and `wire` sends the
-requests that confluent-kafka has not. `messages.toml` has the answers of brokers in their own bytes.
+`reader` makes a group of the answers that `cluster` gets. `members` reads the bytes that members left with
+the coordinator, and `wire` sends requests that confluent-kafka does not have. `messages.toml` describes the
+structure of the answers to these requests.
 """
 
 from copartition.groups.live.reader import read_live as read_live

@@ -49,7 +49,7 @@ _MISSING = {
 """Kafka's name of an error -> the end of a message that names the missing right."""
 _FIRST_CONTACT = ". Are the address and security.protocol right, and is it up?"
 _CONNECTING = re.compile(r"^\S+/bootstrap: Connect to \S+ failed: ")
-"""Pattern of librdkafka's words before the reason of a failed connection; we name the address ourselves."""
+"""Pattern of librdkafka's words before the reason of a failed connection; our error names the address."""
 
 
 def right_command(config: Mapping[str, str], operation: str, what: str) -> str:
@@ -81,7 +81,7 @@ class Broker(NamedTuple):
 
 
 def connect(group: str, config: Mapping[str, str]) -> Cluster:
-    """Return the cluster of a group.
+    """Return a connection to the cluster of a group; its errors begin with "live:" and the group's id.
 
     Raises:
         SourceError: the settings name no cluster, or it cannot be reached.
@@ -207,7 +207,7 @@ class Cluster:
                     self._child.end()
                 if error.name not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise self._refusal(error) from error
-            # The next question starts a new child, so this one is asked again.
+            # The next question starts a new child, so the same question is asked again.
             except ChildEndedError as error:
                 if time.monotonic() > deadline:
                     raise SourceError(f"{self._source}: {self._servers} gives no answer: {error}") from error
@@ -286,7 +286,7 @@ class Cluster:
     def settings(self, kind: str, name: str, prefix: str = "") -> dict[str, str] | None:
         """Return the settings of a broker or a group, sorted by name; None if this user may not see them.
 
-        A broker's need DESCRIBE_CONFIGS on the cluster, a group's (KIP-848) on the group.
+        The settings of a broker need DESCRIBE_CONFIGS on the cluster; those of a group need it on the group.
 
         Args:
             kind: "BROKER" or "GROUP".
@@ -317,7 +317,10 @@ class Cluster:
         return bool(self._answer("may_see_every_topic"))
 
     def joined_members(self, group: str) -> list[JoinedMember] | None:
-        """Return a group's members with the bytes of their JoinGroup; None if DescribeGroups has no such."""
+        """Return a group's members with the bytes that they joined with.
+
+        None if DescribeGroups does not return the group.
+        """
         joined: list[JoinedMember] | None = self._answer("joined_members", group)
         return joined
 

@@ -67,7 +67,7 @@ class LiveTopics(NamedTuple):
     Attributes:
         counts: topic -> its partition count, for topics that this user may see.
         ids: topic -> its id, if it is known.
-        racks: topic -> the racks of its replicas; empty if no assignor would look at them.
+        racks: topic -> the racks of its replicas; empty if no member has a rack.
         complete: whether every topic that was asked for is in `counts`.
         warnings: a sentence on topics that this user may not see, if there are any.
     """
@@ -163,13 +163,18 @@ class GroupReader:
     """Read a group, without lags, for as long as it is watched; a missing group is no error.
 
     Each look asks the coordinator to describe the group. Subscriptions and topics are read again if the
-    description has changed, and once a minute. Between two looks `_described` is the last description,
-    `_answer` the group with subscriptions and its topics, and `_states` the result that was made of them.
+    description has changed, and once a minute.
 
     Args:
         group: group id.
         config: librdkafka settings; `bootstrap.servers` at least.
         clock: returns the time in seconds, from any beginning.
+
+    Attributes:
+        _described: the last description of the group; None if the group does not exist.
+        _answer: the group with subscriptions, and its topics, as they were last read; None likewise.
+        _topics_read: when subscriptions and topics were last read, by `clock`.
+        _states: the result that was made of `_answer`.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Ask brokers what confluent-kafka does not pass on, over a connection of our own.
 
 `ConsumerGroupDescribe` (KIP-848) tells what each member subscribes to, and `ApiVersions` which features the
-cluster has. Settings are librdkafka's; TLS and users with PLAIN or SCRAM are spoken. What answers look like
-stands in `messages.toml`.
+cluster has. Settings are librdkafka's; TLS, and SASL with PLAIN or SCRAM, are supported. `messages.toml`
+describes the structure of answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 _TIMEOUT_S = 5.0
 """Seconds that it may take to connect, and seconds from each question to the end of its answer."""
 _LARGEST_ANSWER = 100_000_000
-"""The most bytes of an answer. At a wrong port, the first four bytes may be no size but any text."""
+"""The most bytes of an answer. From a wrong port, the first four bytes may be any text instead of a size."""
 _LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 1_000_000
 """Bounds of SCRAM's iterations: fewer make a password easy to guess, so Kafka's clients refuse them, too."""
 
@@ -60,7 +60,7 @@ class CoordinatorMovesError(ProtocolError):
 
 
 class MemberSubscription(NamedTuple):
-    """The subscription of a member of a group of the consumer protocol."""
+    """Holds the subscription of a member of a group of the consumer protocol."""
 
     topics: tuple[str, ...]
     pattern: str | None  # a regular expression (RE2)
@@ -248,7 +248,7 @@ class AnswerReader(Reader):
         Args:
             message: the message whose structs the type may name.
             kind: the type.
-            version: of the answer.
+            version: the version of the answer; version 0 lacks the fields that are marked "1+".
         """
         if read := self._READ.get(kind):
             return read(self)
@@ -258,7 +258,7 @@ class AnswerReader(Reader):
             if may_be_null and size < 0:
                 return None
             return [self.read_value(message, element, version) for _ in self._turns(size)]
-        # A struct that may be null has a byte before it: 1 if it follows, below 0 for null.
+        # A byte before a struct that may be null says whether the struct follows (1) or is null (-1).
         if kind.startswith("?") and self.int8() != _PRESENT:
             return None
         fields = {}
@@ -287,14 +287,14 @@ class Connection:
 
         Args:
             key: API key.
-            version: of the request and its answer.
+            version: the version of the request and its answer.
             body: the request behind its header.
-            flexible: this version has compact types and tagged fields (KIP-482).
-            tagged: the answer's header has tagged fields, which that of ApiVersions never has.
+            flexible: whether this version has compact types and tagged fields (KIP-482).
+            tagged: whether the answer's header has tagged fields; that of ApiVersions never has.
 
         Raises:
-            ProtocolError: the broker hangs up, or the size is impossible.
-            OSError: no answer in time, or a broken connection.
+            ProtocolError: the broker hangs up, or the answer has an impossible size.
+            OSError: the answer does not come in time, or the connection breaks.
         """
         self._number += 1
         self._deadline = time.monotonic() + _TIMEOUT_S
@@ -314,9 +314,9 @@ class Connection:
         """Return the answer to a request of a flexible version, by the names of `messages.toml`.
 
         Args:
-            message: the request's name there.
+            message: the request's name in `messages.toml`.
             body: the request behind its header.
-            version: of the request and its answer.
+            version: the version of the request and its answer.
         """
         answer = self.ask(_MESSAGES[message]["key"], version, body)
         fields: dict[str, Any] = answer.read_value(message, "answer", version)
@@ -337,7 +337,8 @@ class Connection:
 
         Args:
             group: group id.
-            version: of the request; 0, or 1, which tells which protocol each member speaks.
+            version: the version of the request, 0 or 1. Only the answer of version 1 tells which protocol
+                each member speaks.
 
         Raises:
             ProtocolError: the broker refuses the request.
@@ -361,7 +362,7 @@ class Connection:
         Raises:
             ProtocolError: the broker refuses the request.
         """
-        # No filter of states, no filter of types: two empty arrays.
+        # Two empty arrays mean: no filter by state, and no filter by type.
         answer = self.request("ListGroups", b"\x01\x01" + NO_TAGS, _WITH_TYPES)
         check_error(answer["error"], None)
         return {group["id"]: group["type"].lower() for group in answer["groups"]}
@@ -416,8 +417,8 @@ class Connection:
 
         Args:
             digest: "sha256" or "sha512".
-            user: name.
-            password: never sent, only a proof of it.
+            user: the user's name.
+            password: the user's password. It is never sent; only a proof of it is.
 
         Raises:
             ProtocolError: the broker refuses the proof, or cannot prove that it knows the password itself.
@@ -442,7 +443,7 @@ class Connection:
         signature = hmac.digest(hashlib.new(digest, key).digest(), messages, digest)
         proof = bytes(one ^ other for one, other in zip(key, signature, strict=True))
         verdict = self._authenticate(f"{last},p={base64.b64encode(proof).decode()}".encode())
-        # Somebody who does not know the password can take a proof, but cannot sign what was said.
+        # A false broker that does not know the password can accept any proof, but cannot sign the messages.
         theirs = hmac.digest(hmac.digest(salted, b"Server Key", digest), messages, digest)
         if not hmac.compare_digest(verdict.partition(b",")[0], b"v=" + base64.b64encode(theirs)):
             raise ProtocolError("the broker's signature is wrong: it does not know this user's password")
@@ -463,7 +464,7 @@ class Connection:
 
 @contextmanager
 def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
-    """Yield a connection to the first broker of `bootstrap.servers` that there is."""
+    """Yield a connection, logged in, to the first broker of `bootstrap.servers` that can be reached."""
     last: OSError | None = None
     for server in config.get("bootstrap.servers", "").split(","):
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
@@ -504,7 +505,7 @@ def _open(host: str, port: int, config: Mapping[str, str]) -> socket.socket:
     try:
         return _tls(config).wrap_socket(raw, server_hostname=host)
     except BaseException:
-        # After a failed handshake nobody else has the stream.
+        # After a failed handshake, no caller gets the stream, so nobody else could close it.
         raw.close()
         raise
 
