@@ -150,7 +150,7 @@ class Examination:
 
         A capture that was taken during a rebalance may show them, and some clients assign them so.
         """
-        # A set of rows first, because a capture may print the same row twice, which is not a second owner.
+        # The rows are put in a set, because a capture may print the same row twice, which is no second owner.
         rows = {*zip(self.state.places, self.state.member.tolist(), strict=True)}
         times = Counter(place for place, member in rows if member >= 0)
         return [place for place, owners in times.items() if owners > 1]
@@ -180,7 +180,7 @@ class Examination:
         lags = {place: 0 for place, end in ends.items() if not end} | (self.lags or {})
         waiting: list[int | None] = [0] * len(members)
         for place, member in self.owners.items():
-            # After None it stays None, because a sum over the other partitions would look like the whole lag.
+            # A sum that is None stays None: the sum of the other partitions would look like the whole lag.
             if member >= 0 and (behind := waiting[member]) is not None:
                 waiting[member] = behind + max(lags[place], 0) if place in lags else None
         names = [member.instance_id or member.client_id or member.id for member in members]

@@ -32,7 +32,7 @@ class Retention(NamedTuple):
 def judge_kept(
     positions: Mapping[Place, int], starts: Mapping[Place, int], ends: Mapping[Place, int], least: int
 ) -> Retention:
-    """Compare the offsets up to which partitions are done with the oldest records that are kept.
+    """Return the partitions of which retention has deleted unread records, or is about to delete them.
 
     Args:
         positions: partition -> the first offset that is not processed.
@@ -99,8 +99,8 @@ def observe_lag(
     above = [place for place, lag in lags.items() if lag > limit]
     if not above:
         need_lags()
-    # A position beyond the end makes a negative lag. It counts as 0, or it would hide records that wait in
-    # other partitions.
+    # A position beyond the end makes a negative lag. Such a lag counts as 0, because in the sum it would hide
+    # records that wait in other partitions.
     total = sum(max(lag, 0) for lag in lags.values())
     worst = max(lags, key=lags.__getitem__)
     partitions = count(len(lags), "partition")

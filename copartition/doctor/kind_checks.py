@@ -266,7 +266,7 @@ def kind_deleted_check(group: KindExamination[Any], limits: Limits) -> Observati
 def kind_waiting_check(group: KindExamination[Any], limits: Limits) -> Observation:
     """Look for a record that has waited for longer than the limit.
 
-    If no record waits, it is "ok". Otherwise the record that has waited longest decides, see
+    The check is "ok" if no record waits. Otherwise the record that has waited longest decides, see
     `observe_waiting`.
     """
     waiting = by_place(need(group.state.waiting_ms, "the source does not show when records were written"))

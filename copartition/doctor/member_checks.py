@@ -164,7 +164,8 @@ def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
         if group.owned_twice:
             end_unknown("a partition has two owners", "see owners")
         end_unknown("a partition has an owner, and no member subscribes to its topic", AGAIN)
-    # A hidden member without partitions would make even loads uneven. Uneven loads would stay uneven.
+    # If the source hides a member without partitions, loads that look even are uneven. Loads that look uneven
+    # are uneven in any case.
     if is_even(balance) and not (group.state.members_complete or group.state.unlisted):
         end_unknown("the source does not show members without partitions, which would be given some", ASK)
     return balance, evidence(*seen, assumed=assumed)
@@ -427,7 +428,7 @@ def joined_check(group: Examination, limits: Limits) -> Observation:
     if len({len(shown) for shown in numbers.values()}) > 1 and group.state.complete:
         text = ", ".join(f"{name} {len(shown)}" for name, shown in numbers.items())
         return Observation(True, f"the topics differ in partitions: {text}", ground)
-    # Numbers without an owner in any of the topics prove nothing.
+    # A number whose partitions all lack an owner proves nothing.
     free = [number for number, members in owners.items() if members == {-1}]
     if free and not apart:
         end_unknown(f"{count(len(free), 'partition number')} of the topics have no owner", "see unread")

@@ -120,7 +120,7 @@ class Finding:
     case: str = ""
 
     def __post_init__(self) -> None:
-        # This would be a bug of a check: one that finds something must name where it was seen.
+        # This would be a bug of the check: a check that finds something must name where it was seen.
         if self.found and isinstance(self.ground, Missing):
             raise ValueError(f"{self.check.name} is found without evidence: {self.ground}")
 

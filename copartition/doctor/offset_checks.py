@@ -252,7 +252,7 @@ def deleted_check(group: Examination, limits: Limits) -> Observation:
     """Look for commits whose next records retention has deleted, or is about to delete."""
     last = need(group.last, "the source does not show the oldest records that partitions keep")
     need_visible(group)
-    # A commit beyond the end is that of a deleted topic; `beyond_the_end_check` reports it.
+    # A commit beyond the end is of a topic that was created again; `beyond_the_end_check` reports it.
     committed = {
         place: offset for place, offset in last.committed.items() if offset <= last.ends.get(place, offset)
     }

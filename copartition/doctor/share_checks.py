@@ -194,7 +194,7 @@ def held_up_check(group: Sharing, _: Limits) -> Observation:
     still = [
         place
         for place in waiting_twice(group, read_places(group))
-        # The two defaults differ, because a start offset that both looks lack does not stand still.
+        # A start offset that a look lacks is negative here, so it does not count as one that stands still.
         if after.get(place, -1) == before.get(place, -2) >= 0
     ]
     done, done_before = done_beyond(last), done_beyond(first)

@@ -293,7 +293,8 @@ def standby_check(group: Streaming, _: Limits) -> Observation:
     tasks = [task for task in _active(group) if task[0] in stateful]
     copies = Counter(task for member in group.members for task in tasks_of(member.standby))
     few = [task for task in tasks if copies[task] < wanted]
-    # A copy is never on the instance that runs the task, so too few instances may be the reason.
+    # The coordinator puts copies of a task on other instances than the task, so too few instances may be the
+    # reason.
     instances = count(len({member.process for member in group.members}), "instance")
     asked = count(wanted, "standby copy", "standby copies")
     text = (

@@ -317,7 +317,7 @@ def continue_names(state: GroupState) -> Iterator[tuple[str | None, str]] | None
         return None
     if not any(instance_ids):
         return ((None, name) for name in clients)
-    # If two members have the same instance id, there is no next one.
+    # If two members have the same instance id, there is no next instance id.
     instances = _next_names(instance_ids) if len({*instance_ids}) == len(instance_ids) else None
     return None if instances is None else zip(instances, clients, strict=False)
 

@@ -196,7 +196,7 @@ def _state(
             add(topic, numbers, member.id, f"$.members[{number}].{key}")
     for topic, numbers in unassigned.items():
         add(topic, numbers, None, f"$.{unassigned_key}")
-    # Partitions that the snapshot names in `lag` only have no owner.
+    # Partitions that the snapshot names only in `lag` have no owner.
     for topic, total in snapshot.topics.items():
         lags = snapshot.lag.get(topic, {})
         add(topic, [lag for lag in lags if lag < total and lag not in listed[topic]], None, "$.topics")

@@ -152,7 +152,8 @@ class Looks:
         try:
             reading = read()
         except SourceError as error:
-            # The kind of a group stays as it is, so another look would not help; a broker may come back.
+            # A group of the wrong kind stays so, and another look would not help. Other errors may pass,
+            # because a broker may come back.
             if required or isinstance(error, OtherGroupKindError):
                 raise
             if str(error) not in reported:
@@ -233,7 +234,10 @@ class _Spell(NamedTuple):
     first: float
 
     def lengths(self, step: RecordStep) -> tuple[float | None, float | None]:
-        """Return the length in seconds, as (least, most), if this step ends it; None for an unknown bound."""
+        """Return the length in seconds, as (least, most), if this step ends it.
+
+        A bound is None if it is unknown; the least one also if it is 0.
+        """
         least = None if step.since is None else max(step.since - self.first, 0)
         return least or None, None if self.until is None else step.at - self.until
 
@@ -328,8 +332,8 @@ class Watch:
             if name not in self._ids:
                 yield self._change(step, ChangeKind.JOINED, name=name)
             elif self._ids[name] != member.id:
-                # Looks do not bound how long it was away: the coordinator names a member that is gone until
-                # its session ends.
+                # Looks do not show how long the member was away. The coordinator goes on listing a member
+                # that is gone until the member's session ends.
                 yield self._change(step, ChangeKind.RESTARTED, name=name)
         for name in sorted(self._ids.keys() - {*names}, key=natural):
             yield self._change(step, ChangeKind.LEFT, name=name)
@@ -345,8 +349,8 @@ class Watch:
         if state.status in _HIDING:
             if self._owned is None:
                 return
-            # A member with an unchanged id has not left since, so it still has what it had. A static member
-            # also keeps its partitions, and may have a new id (KIP-345).
+            # A member with an unchanged id has not left since, so it still has its partitions. A static
+            # member keeps its partitions, too, and may have a new id (KIP-345).
             here = {
                 name
                 for name, member in zip(names, state.members, strict=True)

@@ -340,7 +340,7 @@ def _row(compared: EpisodeComparison) -> tuple[str, ...]:
     """Return the cells of an event in the order of `_COLUMNS`."""
     differing = sum(len(change.partitions) for change in compared.differing)
     owners = f"{differing:,} of {count(compared.partitions, 'partition')} differ" if differing else "equal"
-    # Different owners are a difference, whatever the times say.
+    # If owners differ, record and model do not agree, whatever the times are.
     agrees = False if differing else compared.in_time
     return (
         f"#{compared.first} to #{compared.last}",

@@ -104,7 +104,7 @@ def _workers(statuses: Sequence[_Status]) -> GroupState:
         rows.member(MemberIdentity(worker))
     for status in statuses:
         instance = (f"{CONNECTOR}{status.name}", 0, status.connector)
-        # The same task twice would be a partition with two owners, which a group's state cannot have.
+        # A task that is listed twice may have two workers. It is unknown which of them runs the task.
         numbers = [task.id for task in status.tasks]
         if twice := [number for number, count in Counter(numbers).items() if count > 1]:
             raise SourceError(f"connector {status.name!r} has task {twice[0]} twice; {AGAIN}")

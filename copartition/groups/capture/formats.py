@@ -56,7 +56,7 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
     Raises:
         SourceError: as for `parse_capture`, but several captures of one group are no error here.
     """
-    # The kind of the text is found by its beginning; a reader for another kind would raise a wrong error.
+    # The kind of the text is found by its beginning. A reader for another kind would raise a wrong error.
     if connect.is_status(text):
         return [(connect.parse_status(text), None)]
     if is_json(text):
@@ -64,7 +64,7 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
     refuse_short_lines(text)
     check_kind(text)
     paste = straighten(text)
-    # Rows are read by columns first. Read by words, a row that was cut off might look complete.
+    # Rows are read by columns first. If they were read by words, a row that was cut off might look complete.
     try:
         times = _parse(paste.text, group)
     except SourceError as error:

@@ -71,8 +71,8 @@ def check_kind(text: str) -> None:
 
     The message says what kind of group it is, and which command to use.
     """
-    # The rows of these outputs look like those of a consumer group. Read as such, one member would seem to
-    # own a partition that several members read.
+    # The rows of these outputs look like those of a consumer group. If they were read as such rows, one
+    # member would seem to own a partition that several members read.
     if (found := find_kind(text)) is not None:
         kind, name = found
         raise OtherGroupKindError(OTHER_KINDS[kind].format(group=name), kind)
