@@ -91,9 +91,10 @@ class Examination:
 
     Attributes:
         state: members, partitions and owners, at the last look.
-        first: offsets at the first look at a cluster; None for a file, as are all fields below.
-        last: offsets `elapsed_ms` after the first.
-        elapsed_ms: time between the looks, in milliseconds.
+        first: offsets at the first look at a cluster; None for a file, as are all fields below, except
+            `elapsed_ms` and `settings`.
+        last: offsets at the second look.
+        elapsed_ms: time between the looks, in milliseconds; 0 for a file.
         members_before: the members at the first look.
         retention_ms: offsets.retention.minutes of the coordinator, in milliseconds.
         coordinator: the group's coordinator.

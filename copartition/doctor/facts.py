@@ -179,8 +179,8 @@ class ClampedSetting(NamedTuple):
 def find_clamped(settings: Mapping[str, str], limits: Mapping[str, str]) -> list[ClampedSetting]:
     """Return the settings of a group that are outside its brokers' limits; the brokers use the limit instead.
 
-    A broker refuses to set such a value. A setting gets outside if the brokers' limits change later. The
-    broker tells this only in its log, and still describes the setting with the value that was set.
+    A broker refuses to set a value outside its limits. But the limits may change after a value was set. Then
+    the broker tells this only in its log, and still describes the setting with the value that was set.
 
     Args:
         settings: name -> value of the group's settings, such as share.record.lock.duration.ms.

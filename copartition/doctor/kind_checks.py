@@ -278,10 +278,10 @@ def kind_waiting_check(group: KindExamination[Any], limits: Limits) -> Observati
 
 
 def kind_settings_check(group: KindExamination[Any], _: Limits) -> Observation:
-    """Look for settings of the group that its brokers clamp, and for too few heartbeats in a session.
+    """Look for settings that the brokers replace by their limits, and for too few heartbeats in a session.
 
-    A clamped setting is reported first: brokers use another value than the one that was set, so a comparison
-    of the set values would mean little.
+    A setting that is replaced is reported first: brokers use another value than the one that was set, so a
+    comparison of the set values would mean little.
 
     The check is unknown if brokers do not show this user the settings of the group and their own.
     """

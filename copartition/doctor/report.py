@@ -160,8 +160,8 @@ def doctor_html(examination: Examined, results: Sequence[Finding]) -> str:
 
     Returns:
         The text of one file that loads nothing from a network. It lists at most `MOST_MEMBERS` members, those
-        with the most partitions first; the records that wait for a member are "unknown" if the lag of any of
-        its partitions is.
+        with the most partitions first. The number of records that wait for a member is "unknown" if the lag
+        of any of its partitions is unknown.
 
     Raises:
         MissingDependencyError: the extra "report" is not installed.

@@ -173,7 +173,7 @@ class PlannedSeats(NamedTuple):
 
 
 def seat_members(state: GroupState, what_if: WhatIf) -> PlannedSeats:
-    """Return the members after the change.
+    """Return the members before and after the change.
 
     Raises:
         SourceError: the change names a member that the group does not have, adds an instance id that it has,

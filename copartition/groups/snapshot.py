@@ -394,7 +394,7 @@ def _step(snapshot: Snapshot) -> RecordStep:
     """Return the step of a line.
 
     Raises:
-        SourceError: the line has no time `at`, or `since` comes after it.
+        SourceError: the line has no time `at`, or its time `since` is after `at`.
     """
     if snapshot.at is None:
         raise SourceError("the snapshot has no time `at`; copartition watch --record writes it")

@@ -51,7 +51,7 @@ def _steady_clock() -> Callable[[], float]:
 
 
 class Trouble(NamedTuple):
-    """A part of the group that cannot be read at the moment, or that can be read again.
+    """Tells that a part of the group cannot be read at the moment, or can be read again.
 
     Attributes:
         away: True if the group itself could not be read; False if only its offsets could not be read.
@@ -138,7 +138,7 @@ class Looks:
             self.sleep(wait_s)
 
     def _look(self, read: Callable[[], _T], *, away: bool, required: bool = False) -> _T | None:
-        """Return the result of `read`; None if it fails, and then report an error that is new to `tell`.
+        """Return the result of `read`; None if it fails, after telling the error to `tell` if it is new.
 
         Args:
             read: reads the group, its ends, or its committed offsets.
@@ -234,7 +234,7 @@ class _Spell(NamedTuple):
     first: float
 
     def lengths(self, step: RecordStep) -> tuple[float | None, float | None]:
-        """Return the length in seconds, as (least, most), if this step ends it.
+        """Return the length of the spell in seconds, as (least, most), if this step ends it.
 
         A bound is None if it is unknown; the least one also if it is 0.
         """
@@ -376,10 +376,10 @@ class Watch:
     def _shares(self, step: RecordStep, names: list[str]) -> Iterator[GroupChange]:
         """Yield the partitions or tasks that members of a share or Streams group got or lost, losses first.
 
-        Several members may have one partition of a share group, and standby tasks are copies. So a time is
-        told only for partitions of a share group and for active tasks that no member had at all. One that
-        passes from one member to another between two looks had no member for at most the time since the
-        earlier look. One that the same member had at both looks was never without a member.
+        Several members may have one partition of a share group, and standby tasks are copies. So only the
+        time in which no member at all had a partition of a share group, or an active task, is measured. If
+        it passes from one member to another between two looks, that time is at most the time since the
+        earlier look. If any member had it at both looks, there was no such time.
         """
         now = {
             (role, name): {TopicPartition(topic, number) for topic in held for number in held[topic]}

@@ -201,7 +201,7 @@ def _eager(group: GroupState | OtherGroup) -> bool:
 class WatchReport:
     """Shows a watch, step by step and in a few words at its end; `form` is "text" or "json".
 
-    The report owns the `Watch` that it shows. Its attributes are the numbers that `summary` needs.
+    The report owns the `Watch` that it shows, and keeps the numbers that `summary` tells.
 
     Attributes:
         _line: returns a change as a line, in the form `form`.
@@ -330,7 +330,7 @@ def _event(compared: EpisodeComparison) -> dict[str, Any]:
 
 
 def _times(times: DurationBounds | TimeRange | None) -> dict[str, int | None] | None:
-    """Return bounds or a range of times in whole milliseconds, by the names of its fields; None for None."""
+    """Return the fields of `times` by name, in whole milliseconds; None if `times` is None."""
     if times is None:
         return None
     return {name: None if value is None else round(value) for name, value in times._asdict().items()}

@@ -126,7 +126,7 @@ def _state(scanned: GroupTables, name: str | None, group: str | None) -> State:
 
     Args:
         scanned: the group's part of the text.
-        name: the group's name in the capture; None if it names none.
+        name: the group's name in the capture; None if the capture does not name the group.
         group: the name that the user asked for; None if none was given.
     """
     # "Dead" is Kafka's word for a group that does not exist. A state without members would look like an idle

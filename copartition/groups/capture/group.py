@@ -439,7 +439,8 @@ def _check_end(
         A warning if the name may be cut; otherwise ().
 
     Raises:
-        SourceError: the member id shows that the name is cut; or the last cell is not a client id, or empty.
+        SourceError: the member id shows that the name is cut; or the last column is not CLIENT-ID; or its
+            last cell is empty.
     """
     last = int(consumers[-1])
     # `identities` has checked that an earlier row of the same member has the same name.

@@ -303,9 +303,9 @@ def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequenc
     """Return the group of one description.
 
     Args:
-        facts: the object that describes it, its keys in small letters.
-        members: its members, each with its partitions; empty if it lists none.
-        partitions: its partitions, each with its member if it has one; empty if it lists none.
+        facts: the object that describes the group, with keys as `_flat` returns them.
+        members: the members that it lists, each with its partitions; empty if it lists none.
+        partitions: the partitions that it lists, each with its member if it has one; empty if it lists none.
 
     Raises:
         SourceError: two members have the same id, a topic or a partition number is not valid, or there are

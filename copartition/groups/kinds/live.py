@@ -25,7 +25,7 @@ def read_other_live(group: str, config: Mapping[str, str], kind: str) -> ShareGr
         kind: "share" or "streams".
 
     Raises:
-        SourceError: no broker answers, or one refuses this user.
+        SourceError: no broker answers, one refuses this user, or there is no such group.
     """
     return read_other_group(connect(group, config), group, kind)
 

@@ -1,4 +1,4 @@
-"""Read a group of a running cluster; nothing is ever written to the cluster.
+"""Read a group of a running cluster; reading writes nothing to the cluster.
 
 `reader` makes a group of the answers that `cluster` gets. `members` reads the bytes that members left with
 the coordinator, and `wire` sends requests that confluent-kafka does not have. `messages.toml` describes the

@@ -161,7 +161,7 @@ class Cluster:
             return None
 
     def level(self, feature: str) -> int | None:
-        """Return the cluster's level of a feature, 0 without it; None if no broker could be asked."""
+        """Return the cluster's level of a feature, 0 if it lacks that; None if no broker could be asked."""
         return None if self._features is None else self._features.get(feature, 0)
 
     def matching(self, topics: Collection[str], pattern: str | None) -> tuple[str, ...] | None:
@@ -170,7 +170,7 @@ class Cluster:
         Kafka's patterns are RE2; Python reads all but a few of them the same way.
 
         Args:
-            topics: names.
+            topics: the names of topics.
             pattern: a regular expression that must match the whole name, or None.
 
         Returns:
@@ -221,7 +221,7 @@ class Cluster:
             time.sleep(_AGAIN_S)
 
     def _refusal(self, error: AdminError) -> SourceError:
-        """Return the error for the user that tells an error of a broker or of librdkafka."""
+        """Return the error that users see, for an error of a broker or of librdkafka."""
         if error.name == "GROUP_ID_NOT_FOUND":
             return GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         servers = f"{self._servers} {'gives no answer' if error.name.startswith('_') else 'answers'}"
@@ -319,7 +319,7 @@ class Cluster:
     def joined_members(self, group: str) -> list[JoinedMember] | None:
         """Return a group's members with the bytes that they joined with.
 
-        None if DescribeGroups does not return the group.
+        The result is None if DescribeGroups does not return the group.
         """
         joined: list[JoinedMember] | None = self._answer("joined_members", group)
         return joined
@@ -343,10 +343,10 @@ class Cluster:
         return dict(self._answer("starts", [*places])) if places else {}
 
     def written_ms(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
-        """Return the time of the first record at or after these offsets, in ms since 1970.
+        """Return partition -> the time of the first record at or after an offset, in ms since 1970.
 
-        That needs READ on the topics. A partition is left out if no record came in time, or if this user may
-        not read it. Nothing is committed.
+        Reading these records needs READ on the topics. A partition is left out if no record came in time, or
+        if this user may not read it. Nothing is committed.
 
         Args:
             offsets: (topic, partition) -> offset.
@@ -412,7 +412,7 @@ class Ledgers(Cluster):
         """Delete an application's ledger.
 
         Raises:
-            SourceError: it does not exist, has members, or this user may not delete it.
+            SourceError: the ledger does not exist, its group has members, or this user may not delete it.
         """
         group = ledger_group(app_id)
         self._answer("delete_group", group)

@@ -199,7 +199,7 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
 
 
 def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
-    """Return the group with the subscriptions and identities of its members.
+    """Return the group with the facts that its members' subscriptions show, such as topics and racks.
 
     The coordinator shows the subscriptions of a classic group only if the group is stable. If subscriptions
     cannot be read, that is a warning and not an error, because owners and lag do not depend on them.

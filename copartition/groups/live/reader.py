@@ -172,7 +172,7 @@ class GroupReader:
 
     Attributes:
         _described: the last description of the group; None if the group does not exist.
-        _answer: the group with subscriptions, and its topics, as they were last read; None likewise.
+        _answer: the group with subscriptions, and its topics, as last read; None if there is no group.
         _topics_read: when subscriptions and topics were last read, by `clock`.
         _states: the result that was made of `_answer`.
     """

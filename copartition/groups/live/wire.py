@@ -51,7 +51,7 @@ NO_TAGS = b"\0"
 
 @cache
 def _fields(message: str, struct_name: str) -> list[list[str]]:
-    """Return the fields of a struct, each as [name, type]; "1+" follows if it begins with version 1."""
+    """Return the fields of a struct, each as [name, type]; "1+" follows if version 0 lacks the field."""
     return [field.split() for field in _MESSAGES[message][struct_name]]
 
 
@@ -72,7 +72,7 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Membe
     """Return the subscriptions of a group of the consumer protocol, by member id.
 
     Raises:
-        SourceError: no broker answers, one refuses, or the settings ask for something that is not spoken
+        SourceError: no broker answers, one refuses, or the settings ask for something that is not supported
             here.
     """
     return ask_coordinator(
@@ -96,7 +96,7 @@ def ask_coordinator(group: str, config: Mapping[str, str], ask: Callable[[Connec
         ask: called with the connection.
 
     Raises:
-        SourceError: no broker answers, one refuses, or the settings ask for something that is not spoken
+        SourceError: no broker answers, one refuses, or the settings ask for something that is not supported
             here.
     """
     deadline = time.monotonic() + _MOVES_S
@@ -164,7 +164,7 @@ def failures() -> Iterator[None]:
 
 
 class AnswerReader(Reader):
-    """A reader of an answer's bytes that also knows the types of flexible versions (KIP-482).
+    """Reads an answer's bytes, including the types of flexible versions (KIP-482).
 
     Each method returns the next field and moves past it; an answer that is too short raises
     `ProtocolError`.
@@ -283,7 +283,7 @@ class Connection:
     def ask(
         self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
     ) -> AnswerReader:
-        """Return the answer to a request, behind its header.
+        """Return a reader of the answer to a request, which begins behind the answer's header.
 
         Args:
             key: API key.
@@ -323,7 +323,7 @@ class Connection:
         return fields
 
     def choose_version(self, message: str) -> int:
-        """Return the version of a request to send, 0 or 1: a broker hangs up on one that it does not know."""
+        """Return the version of a request to send, 0 or 1; for an unknown version a broker would hang up."""
         return min(self.features()[0].get(_MESSAGES[message]["key"], 0), 1)
 
     def coordinator(self, group: str) -> tuple[str, int]:
@@ -464,7 +464,7 @@ class Connection:
 
 @contextmanager
 def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
-    """Yield a connection, logged in, to the first broker of `bootstrap.servers` that can be reached."""
+    """Yield a connection as `connect_to` does, to the first of `bootstrap.servers` that can be reached."""
     last: OSError | None = None
     for server in config.get("bootstrap.servers", "").split(","):
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
@@ -484,7 +484,7 @@ def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
 
 @contextmanager
 def connect_to(host: str, port: int, config: Mapping[str, str]) -> Iterator[Connection]:
-    """Yield a connection to one broker, logged in."""
+    """Yield a connection to one broker, logged in if the settings ask for SASL."""
     with _open(host, port, config) as stream:
         yield _ready(stream, config)
 
