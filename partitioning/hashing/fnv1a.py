@@ -1,8 +1,8 @@
 """FNV-1a, 32 bits.
 
-Sarama's default, kafka-go's Hash, and librdkafka's `fnv1a`. A byte is XORed into the state, which is then
-multiplied by a prime, modulo 2**32. The prime is odd, so it has an inverse modulo 2**32: `_STARTS` are the
-states that become the usual first state after the zeros in front of a key were taken.
+Sarama's default, kafka-go's `Hash` and librdkafka's `fnv1a` use it. A byte is XORed into the state, which is
+then multiplied by a prime, modulo 2**32. The prime is odd, so it has an inverse modulo 2**32. Therefore there
+are states, `_STARTS`, that become the usual first state after the zeros in front of a key.
 """
 
 from functools import partial
@@ -16,7 +16,7 @@ _PRIME = 0x01000193
 
 
 def fnv1a(key: bytes) -> int:
-    """FNV-1a of one key: signed 32-bit."""
+    """Return FNV-1a of one key, a signed 32-bit number."""
     state = _OFFSET_BASIS
     for byte in key:
         state = (state ^ byte) * _PRIME & 0xFFFFFFFF
