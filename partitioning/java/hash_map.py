@@ -32,7 +32,7 @@ TREEIFY = 8
 """Number of keys that a bin may hold before it becomes a tree: `HashMap.TREEIFY_THRESHOLD`."""
 
 UNTREEIFY = 6
-"""When a table grows, a part of a tree with at most this many keys becomes a list: `UNTREEIFY_THRESHOLD`."""
+"""The most keys of a part of a tree that becomes a list when the table grows: `UNTREEIFY_THRESHOLD`."""
 
 SHORTEST_WITH_TREES = 64
 """A table shorter than this grows instead of making a tree: `HashMap.MIN_TREEIFY_CAPACITY`."""
@@ -49,7 +49,7 @@ def table_length(capacity: int) -> int:
 def table_lengths(capacities: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return `table_length` of each capacity, int64."""
     lengths: NDArray[np.int64]
-    # An IndexError shows that a capacity is too large. To search the largest capacity first would take as
+    # An IndexError shows that a capacity is too large. Searching for the largest capacity first would take as
     # long as the lookup itself.
     try:
         lengths = _LENGTHS[capacities]
@@ -108,7 +108,7 @@ class HashTable(Generic[H]):
     """Keeps keys in the order of Java's `HashMap` and `HashSet`; a key can be any object.
 
     `hash_of` returns `HashMap.hash` of a key, `h ^ (h >>> 16)`, signed. `rank_of` returns the sort key among
-    keys with the same hash, as their `compareTo`.
+    keys with the same hash, which orders them as `compareTo` does.
 
     Attributes:
         _length: the length of the table, a power of two; it only grows.
@@ -236,7 +236,7 @@ class HashTable(Generic[H]):
         for index, content in self._bins.items():
             if len(content) == 1:
                 (key,) = content
-                # A shortcut for bins with one key, which most bins are.
+                # Most bins have one key, so this shortcut for them saves time.
                 bins[index + (hashes[key] & bit)] = content
                 continue
             low: list[H] = []
@@ -333,10 +333,10 @@ def hash_map_order(
 
     Args:
         hashes: the `hashCode` of each key, in the order in which the keys are added; the keys are distinct.
-            That of an Integer is its value.
+            The hash code of an Integer is its value.
         capacity: the argument of `new HashMap(capacity)`; 16 for `new HashMap()`.
         keys: the keys, if Java can compare them: strings, or int64 of shape (n, k) whose rows compare like
-            the keys. None if it cannot.
+            the keys. None if Java cannot compare them.
 
     Returns:
         intp of shape (n,): positions in `hashes`, in iteration order.
