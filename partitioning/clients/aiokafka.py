@@ -15,7 +15,9 @@ else:
 # aiokafka passes the key, all partitions, and the partitions with a leader, but neither the topic nor the
 # value.
 class AiokafkaPartitioner(TopicCallable, DefaultPartitioner):  # type: ignore[misc]
-    """For aiokafka: `AIOKafkaProducer(partitioner=AiokafkaPartitioner("orders", "java"))`.
+    """Places the records of one topic by any strategy, for a producer of aiokafka.
+
+    Give it to the producer: `AIOKafkaProducer(partitioner=AiokafkaPartitioner("orders", "java"))`.
 
     >>> place = AiokafkaPartitioner("orders", "java")
     >>> place(b"order-43", range(12), range(12)) == partition_for_key(b"order-43", 12)

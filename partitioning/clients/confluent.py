@@ -69,7 +69,7 @@ class PartitioningProducer(Producer):
     Raises:
         MissingDependencyError: confluent-kafka is missing (when this module is imported).
         InvalidConfigError: `config` has librdkafka's `partitioner`, which would have no effect, an invalid
-            time, or a setting of Java's that librdkafka has no counterpart of.
+            time, or a security setting of Java's clients that has no counterpart in librdkafka.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
@@ -131,8 +131,8 @@ class PartitioningProducer(Producer):
                 watcher = own and self._watcher(own)
                 _produce(self, topic, value, key, partition, watcher, None, timestamp, headers)
         except KafkaException as error:
-            # librdkafka at once refuses a record for a partition that is gone. Then the next record asks for
-            # the layout again.
+            # librdkafka refuses a record at once if its partition is gone. Then the layout is asked for again
+            # at the next record.
             self._topics.on_error(topic, error.args[0])
             raise
         # Only a record that was queued counts, because a refused one fills no batch.
@@ -242,8 +242,8 @@ class PartitioningProducer(Producer):
         try:
             self._drain()
         except DeliveryError as error:
-            # The brokers are silent. A purge makes a report for each record that is left, so each is counted
-            # once.
+            # The brokers are silent. A purge makes a report for each record that is left, so that every such
+            # record is counted once.
             silent = error
             self.purge()
             self._drain(WAIT_S)

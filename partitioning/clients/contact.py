@@ -141,7 +141,8 @@ def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
 def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str | None:
     """Return what is wrong with `security.protocol` if brokers use TLS and it does not, or the reverse.
 
-    In both cases the broker closes the connection, and librdkafka only reports that the broker is down.
+    In both cases the broker closes the connection, and librdkafka only reports that the broker is down. None
+    if the protocol is right, or no broker answers.
     """
     if all(fault.name() != "_ALL_BROKERS_DOWN" for fault in faults):
         return None
@@ -323,8 +324,9 @@ def list_offsets(
         places: the partitions.
         which: the offset to return. A number is a time in milliseconds since 1970, and stands for the first
             record at or after it; its offset is -1 if there is none.
-        committed: True if the latest offset ends before open transactions (`read_committed`).
-        within_s: the seconds after which no question is repeated.
+        committed: True if the latest offset is the one before open transactions, for readers with
+            `read_committed`.
+        within_s: the seconds after which brokers are not asked again.
     """
     from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # noqa: PLC0415 - few need it
 
@@ -362,15 +364,15 @@ def committed_offsets(
 ) -> list[confluent_kafka.TopicPartition]:
     """Return the offsets that a group has committed for these partitions, or for all of them (None).
 
-    The group is described first, for a reason: while its coordinator is unavailable or moves, librdkafka
-    crashes the process at a question for offsets (issue 5040 of confluentinc/librdkafka), but answers a
-    description.
+    The group is described first. While the group's coordinator is unavailable or moves, librdkafka crashes
+    the process if it is asked for offsets (issue 5040 of confluentinc/librdkafka), but not if it is asked for
+    a description.
 
     Args:
         admin: an `AdminClient`.
         group: the group id.
         places: the partitions; None for all.
-        stable: True: a partition has an error if an open transaction would change its offset.
+        stable: True if a partition gets an error while an open transaction may change its offset.
         within_s: the seconds that each question may take.
 
     Raises:

@@ -27,7 +27,7 @@ _PEM_FILES = {
 }
 _MODULE = re.compile(r"[A-Za-z0-9]+LoginModule")
 _STORES = {"BCFKS", "JKS", "JCEKS", "PEM", "PKCS12"}
-"""Types of Java's key stores that an error message may show. Another text could be a part of a password."""
+"""Types of Java's key stores that an error message may show. Any other text may be a part of a password."""
 _WORD_OR_SIGN = r'(?s)"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([=;])|([^\s=;"\']+)'
 _OF_OIDC = {
     "clientId": "sasl.oauthbearer.client.id",
@@ -47,7 +47,7 @@ def librdkafka_security(config: Mapping[str, Any]) -> dict[str, Any]:
     rest = dict(config)
     # Each function removes its settings from `rest`, because librdkafka refuses names that it does not know.
     settings = _login(rest) | _store(rest, "truststore") | _store(rest, "keystore")
-    # An empty value turns the check of the host name off in Java; in librdkafka "none" does.
+    # An empty value turns off the check of the host name in Java; in librdkafka the value "none" does that.
     if rest.get("ssl.endpoint.identification.algorithm") == "":
         rest["ssl.endpoint.identification.algorithm"] = "none"
     handler = rest.pop("sasl.login.callback.handler.class", _OIDC_HANDLER)

@@ -41,7 +41,10 @@ def check_explicit(topic: str, partition: object) -> None:
 
 
 def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
-    """Return librdkafka's `partitioner` that places non-empty keys as this strategy does, or None."""
+    """Return the value of librdkafka's `partitioner` that places non-empty keys alike; None if there is none.
+
+    Alike means: into the same partition as this strategy does.
+    """
     # A subclass that is not built in may place records differently.
     if not isinstance(partitioner, _BY_PROFILE) or type(partitioner) not in _BY_PROFILE:
         return None
@@ -153,7 +156,7 @@ class TopicPlacer:
                 self._bytes_aware.note_append(size, layout, enable_switch=enable_switch)
 
     def batch_ended(self, partition: int, layout: TopicLayout) -> None:
-        """Handle that an unkeyed record found no batch with room in this partition.
+        """Handle the notice that an unkeyed record found no batch with room in this partition.
 
         The client calls `place` again for the record.
         """
