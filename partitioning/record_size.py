@@ -1,16 +1,16 @@
-"""Computes a record's bytes in a batch of message format v2 (KIP-98), uncompressed.
+"""Computes how many bytes a record takes in an uncompressed batch of message format v2 (KIP-98).
 
 A producer compares these sizes with `batch.size` to decide that a batch is full, and the sticky strategies
 count them. Lengths and deltas are zigzag varints, so a record's size depends on its place in the batch: a
-larger offset delta or timestamp delta takes more bytes. A function with a singular name is for one record;
-the one with the plural name does the same for columns.
+larger offset delta or timestamp delta takes more bytes. A function with a singular name is for one record,
+and the function with the plural of that name does the same for columns.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 BATCH_OVERHEAD = 61
-"""Bytes of a batch before its first record."""
+"""The bytes of a batch before its first record."""
 
 MAX_RECORD_OVERHEAD = 21
 """The most bytes that a record's length, attributes, timestamp and offset can take."""
