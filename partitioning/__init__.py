@@ -22,5 +22,5 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Sets the package's `__getattr__`, `__dir__` and `__all__` from `api`.
+# This call gives the package the `__getattr__`, `__dir__` and `__all__` that offer the names of `api`.
 load_lazily(__name__)

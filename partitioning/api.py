@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Return a name of a module that is loaded late.
+        """Return a public object of a module that is imported late.
 
-        Placing a key does without these modules, and importing them takes longer than importing the rest.
+        Placing a key needs none of these modules, and importing them takes longer than importing the rest.
 
         Args:
-            name: a name that is no global of this module yet.
+            name: a name that this module does not define.
 
         Returns:
             The object. It is not stored in this module, because Python finds a module that was imported

@@ -37,7 +37,7 @@ class MachineError(CopartitionError, OSError):
 
 # Errors of brokers, for all packages: the arguments are not at fault, and the error may pass.
 class ClusterError(CopartitionError):
-    """Brokers do not answer, refuse a request, or changed what the work depends on."""
+    """Brokers do not answer or refuse a request, or the cluster changed during the work."""
 
 
 class BrokerUnreachableError(ClusterError, ConnectionError):

@@ -73,7 +73,9 @@ class TopicLayout:
 
 @runtime_checkable
 class TopicPartitioner(Protocol):
-    """Places the records of one topic; holds that topic's state, so it needs no lock.
+    """Places the records of one topic, and holds the state for that topic.
+
+    It needs no lock, because it is called by one thread at a time.
 
     >>> orders: TopicPartitioner = get_partitioner("java").for_topic("orders")
     >>> orders.partition(b"user-42", TopicLayout(12))

@@ -151,7 +151,7 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
         The partition, or None if the profile does not hash such a key (a null or empty key).
 
     Raises:
-        InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
+        InvalidKeyError: the key is not bytes, or is not UTF-8 although the profile hashes text.
         InvalidPartitionCountError: `num_partitions` is out of range.
         UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
         StrategyConflictError: two installed packages have a partitioner of this name.
@@ -194,8 +194,8 @@ def partition_batch(
         int32 array of shape (n,).
 
     Raises:
-        InvalidKeyError: the column, or a row of it, is of another type, or not UTF-8 where the profile hashes
-            text.
+        InvalidKeyError: the column, or a row of it, is of another type, or a key is not UTF-8 although the
+            profile hashes text.
         InvalidPartitionCountError: `num_partitions` is out of range.
         UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
         StrategyConflictError: two installed packages have a partitioner of this name.
@@ -240,7 +240,7 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
 
     Raises:
         InvalidPartitionCountError: the count is out of range.
-        InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
+        InvalidKeyError: the key is not bytes, or is not UTF-8 although the profile hashes text.
     """
     count = checked_partition_count(num_partitions)
     if key is None:

@@ -243,7 +243,7 @@ def near_names(name: str, names: Collection[str]) -> list[str]:
     """
     # A name that differs in case or punctuation only is the same one.
     same = [other for other in names if letters_of(other) == letters_of(name)]
-    # A short name with two letters more or less is the name of something else.
+    # If a short name differs by two letters, it is more likely the name of something else than a misspelling.
     letters = 1 if len(name) < 8 else 2
     alike = [
         other

@@ -23,12 +23,12 @@ def varint_size(value: int) -> int:
 
 
 def payload_size(key_bytes: int, value_bytes: int) -> int:
-    """Return the bytes of key, value, their lengths, and an empty header list; -1 stands for null."""
+    """Return how many bytes key and value, their lengths and no headers take; a size of -1 means null."""
     return varint_size(key_bytes) + max(key_bytes, 0) + varint_size(value_bytes) + max(value_bytes, 0) + 1
 
 
 def record_size(payload: int, offset_delta: int, timestamp_delta_ms: int) -> int:
-    """Return the bytes of one record at its place in a batch, including its length field."""
+    """Return how many bytes one record takes at its place in a batch, including its length field."""
     body = 1 + varint_size(timestamp_delta_ms) + varint_size(offset_delta) + payload
     return varint_size(body) + body
 

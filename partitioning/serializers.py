@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from partitioning.errors import InvalidConfigError, InvalidKeyError, MissingDependencyError
 
 UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-"""A UUID as Java writes and reads it, 36 characters."""
+"""A pattern for a UUID as Java writes and reads it, with 36 characters."""
 
 HEADER: Literal["header"] = "header"
 """The `schema_id` of a serializer that sends the id in a header of the record, and not in the key."""
@@ -65,7 +65,7 @@ def big_endian(values: NDArray[Any], size: int) -> bytes:
 
 
 def string_key(value: object) -> bytes:
-    """Return the UTF-8 bytes of a text, as `StringSerializer`; raise InvalidKeyError for another type."""
+    """Return the UTF-8 bytes of a text (`StringSerializer`); raise InvalidKeyError for another type."""
     if not isinstance(value, str):
         raise InvalidKeyError(f"a string key is a text, not {type(value).__name__}")
     try:
@@ -84,7 +84,7 @@ def integer_key(value: object, *, size: int = 4) -> bytes:
     ('0000002a', 'ffffffffffffffff')
 
     Raises:
-        InvalidKeyError: it is no integer, or does not fit.
+        InvalidKeyError: the value is no integer, or does not fit into `size` bytes.
     """
     bound = 1 << 8 * size - 1
     # Python counts a bool as an int, but no serializer does.
@@ -94,10 +94,10 @@ def integer_key(value: object, *, size: int = 4) -> bytes:
 
 
 def float_key(value: object, *, size: int = 8) -> bytes:
-    """Return a floating-point number in `size` bytes, as `FloatSerializer` (4) or `DoubleSerializer` (8).
+    """Return a floating-point number in `size` bytes: 4 for `FloatSerializer`, 8 for `DoubleSerializer`.
 
     Raises:
-        InvalidKeyError: it is no number, or too large for a float.
+        InvalidKeyError: the value is no number, or too large for `size` bytes.
     """
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InvalidKeyError(f"{value!r:.60} is no number")
@@ -110,10 +110,10 @@ def float_key(value: object, *, size: int = 8) -> bytes:
 
 
 def uuid_key(value: str | uuid.UUID) -> bytes:
-    """Return the 36 characters of a UUID in lower case, as `UUIDSerializer`.
+    """Return the 36 characters of a UUID in lower case, as `UUIDSerializer` writes them.
 
     Raises:
-        InvalidKeyError: it is another text.
+        InvalidKeyError: the value is not a UUID.
     """
     if re.fullmatch(UUID_PATTERN, str(value)) is None:
         raise InvalidKeyError(f"{value!r:.60} is no UUID such as 0a1b2c3d-0000-4fff-8abc-0123456789ab")
@@ -127,7 +127,8 @@ def json_key(value: object) -> bytes:
     (b'"A"', b'{"id":42}')
 
     Raises:
-        InvalidKeyError: it is no value of JSON, or has a number that clients spell differently.
+        InvalidKeyError: the value is no value of JSON, or has a number that Java and Python spell
+            differently.
     """
     _refuse_floats(value)
     try:
@@ -257,7 +258,7 @@ def key_serializer(
     if schema_id is None:
         return KeySerializer(key_type, *_PLAIN[key_type])
     frame(b"", schema_id)  # refuses an id before the first key
-    # One zero byte of Protobuf says that a key is the first message of its schema.
+    # In Protobuf's message indexes, a single zero byte stands for the first message of the schema.
     indexes = b"\0" if key_type == "protobuf" else b""
     read: Callable[[str], Any] = _json_or_text
     write: Callable[[Any], bytes] = _json_alike
@@ -293,8 +294,8 @@ def serialize_key(
 
     Raises:
         InvalidKeyError: the value has another type, or does not fit.
-        InvalidConfigError: as `key_serializer`.
-        MissingDependencyError: as `key_serializer`.
+        InvalidConfigError: as in `key_serializer`.
+        MissingDependencyError: as in `key_serializer`.
     """
     return key_serializer(key_type, schema=schema, schema_id=schema_id).of(value)
 

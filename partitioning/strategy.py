@@ -45,7 +45,7 @@ _Number = TypeVar("_Number", int, NDArray[np.int64])
 
 # The result is not the absolute value: -1 becomes 2**31 - 1, and not 1.
 def to_positive(value: _Number) -> _Number:
-    """Return the low 31 bits, as Java's `Utils.toPositive`."""
+    """Return the low 31 bits, as Kafka's `Utils.toPositive` does."""
     return value & 0x7FFFFFFF
 
 

@@ -24,6 +24,6 @@ class AiokafkaPartitioner(TopicCallable, DefaultPartitioner):  # type: ignore[mi
     True
     """
 
-    # Defined again so that the error for a missing argument names this class and not its base.
+    # The constructor is defined again so that the error for a missing argument names this class.
     def __init__(self, topic: str, partitioner: str | Partitioner, *, value_bytes: int = 1024) -> None:
         super().__init__(topic, partitioner, value_bytes=value_bytes)

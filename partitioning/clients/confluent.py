@@ -156,9 +156,9 @@ class PartitioningProducer(Producer):
             The number of records that were queued. Each of the others has the reason in its `_error`.
 
         Raises:
-            UnknownTopicError: as `produce`, before any record is queued.
-            BrokerUnreachableError: as `produce`, before any record is queued.
-            MisplacedRecordError: as `produce`, before any record is queued.
+            UnknownTopicError: as in `produce`, before any record is queued.
+            BrokerUnreachableError: as in `produce`, before any record is queued.
+            MisplacedRecordError: as in `produce`, before any record is queued.
         """
         # There is one list for each partition, so records of a partition keep the order of `messages`.
         groups: dict[int, list[dict[str, Any]]] = {}
@@ -223,7 +223,7 @@ class PartitioningProducer(Producer):
         Raises:
             DeliveryError: records without a delivery callback were not acknowledged, or librdkafka reported
                 neither success nor failure of some records in time.
-            KafkaException: as `poll`.
+            KafkaException: as in `poll`.
         """
         self._deliveries.refuse_forked()
         *_, left = self._deliveries.waits(super().flush, self.__len__, math.inf if timeout < 0 else timeout)
@@ -234,8 +234,8 @@ class PartitioningProducer(Producer):
         """Flush and end the producer, as the base does.
 
         Raises:
-            DeliveryError: as `flush`. Records without a report are lost.
-            KafkaException: as `poll`.
+            DeliveryError: as in `flush`. Records without a report are lost.
+            KafkaException: as in `poll`.
         """
         self._deliveries.refuse_forked()
         silent = None

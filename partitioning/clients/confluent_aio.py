@@ -182,7 +182,7 @@ class PartitioningAIOProducer(AIOProducer):
         """Flush and end the producer, as the base does.
 
         Raises:
-            DeliveryError: as `flush`.
+            DeliveryError: as in `flush`.
         """
         self._deliveries.refuse_forked()
         try:
@@ -196,7 +196,7 @@ class PartitioningAIOProducer(AIOProducer):
     def _from_another_thread(self) -> Ask:
         """Return a function that asks for a topic's metadata, to be called in another thread.
 
-        It runs the question in the event loop, and only its own thread waits for the answer.
+        The function asks in the event loop, and only the thread that calls the function waits for the answer.
         """
         loop = asyncio.get_running_loop()
 

@@ -197,7 +197,10 @@ def _shakes_hands(host: str, port: int) -> bool | None:
 
 
 def _certificate_fault(config: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the first broker's certificate by librdkafka's settings; None if nothing."""
+    """Return the fault of the first broker's certificate, checked by librdkafka's settings; None if good.
+
+    Also None if the certificate cannot be checked.
+    """
     for host, port in _addresses(config):
         with suppress(OSError, ValueError):
             context = ssl.create_default_context(

@@ -162,7 +162,8 @@ class Deliveries:
     def refuse_forked(self, *_: object, **__: object) -> None:
         """Raise DeliveryError in a forked process.
 
-        Such a process has none of librdkafka's threads, and may have a lock that one of them held.
+        Such a process has none of librdkafka's threads. A lock that such a thread held is never released in
+        it.
         """
         if os.getpid() != self._process:
             raise DeliveryError(

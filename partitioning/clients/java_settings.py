@@ -126,7 +126,8 @@ def _store(rest: dict[str, str], store: str) -> dict[str, str]:
     """
     settings = {new: rest.pop(old) for old, new in _INLINE[store].items() if old in rest}
     kind = rest.pop(f"ssl.{store}.type", "").upper()
-    # librdkafka has `ssl.keystore.location` and `ssl.keystore.password` itself, for PKCS12.
+    # For PKCS12 librdkafka itself has settings with the names `ssl.keystore.location` and
+    # `ssl.keystore.password`, so they stay in `rest`.
     if store == "keystore" and kind in {"", "PKCS12"}:
         return settings
     location = rest.pop(f"ssl.{store}.location", None)

@@ -26,7 +26,8 @@ def fnv1a(key: bytes) -> int:
 _P = constant(_PRIME)
 _8, _FF = map(constant, (8, 0xFF))
 # Start states of keys whose length is 0, 1, 2 or 3 modulo 4. Zero bytes fill the first word of a key from the
-# front. A zero byte only multiplies the state by the prime, and the start state is divided by it as often.
+# front. A zero byte only multiplies the state by the prime. So the start state is the usual first state,
+# divided by the prime once for each zero byte.
 _STARTS = np.array(
     [_OFFSET_BASIS * pow(_PRIME, -(-length % 4), 1 << 32) % (1 << 32) for length in range(4)], dtype=np.uint32
 )

@@ -147,8 +147,8 @@ def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDA
     """Hash the keys of one chunk, of any lengths, into `out`, which has one entry for each key."""
     lengths = np.diff(bounds)
     longest = int(lengths.max())
-    # All keys have the same length, so there is nothing to sort. They are too few for `_hash_columns`, or
-    # have no full words.
+    # If all keys have the same length, there is nothing to sort. Such keys come here if they are too few for
+    # `_hash_columns`, or if their last word is not full.
     if longest * len(lengths) == bounds[-1] - bounds[0]:
         sizes = np.full(len(lengths), longest, dtype=np.uint32)
         out[:] = rule.start(sizes)

@@ -42,7 +42,7 @@ _LENGTHS = np.array([1 << max(capacity - 1, 0).bit_length() for capacity in rang
 
 
 def table_length(capacity: int) -> int:
-    """Return the table length of `new HashMap(capacity)`, as `HashMap.tableSizeFor`."""
+    """Return the table length of `new HashMap(capacity)`, as `HashMap.tableSizeFor` does."""
     return 1 << max(capacity - 1, 0).bit_length()
 
 
@@ -150,7 +150,7 @@ class HashTable(Generic[H]):
             yield from bins.get(index, ())
 
     def add(self, value: H) -> None:
-        """Add a key as `HashMap.put` or `HashSet.add`; do nothing if it is there already.
+        """Add a key as `HashMap.put` and `HashSet.add` do; do nothing if it is there already.
 
         A new key comes last in its bin. The table doubles after that, if it exceeds its threshold.
         """
@@ -160,9 +160,9 @@ class HashTable(Generic[H]):
                 self._double()
 
     def add_first(self, key: H) -> None:
-        """Add a key as `HashMap.computeIfAbsent`, which puts a new key first in its bin.
+        """Add a key as `HashMap.computeIfAbsent` does, which puts a new key first in its bin.
 
-        The table doubles before that, even if the key is there already.
+        If the table exceeds its threshold, it doubles before that, even if the key is there already.
         """
         if len(self._hashes) > self._threshold:
             self._double()
@@ -170,7 +170,7 @@ class HashTable(Generic[H]):
             self._put(key, head=True)
 
     def discard(self, value: H) -> None:
-        """Remove a key as `HashMap.remove` or `HashSet.remove`; do nothing if it is not there."""
+        """Remove a key as `HashMap.remove` and `HashSet.remove` do; do nothing if it is not there."""
         # The table never shrinks, so a removal changes no other bin.
         spread = self._hashes.pop(value, None)
         if spread is None:
@@ -282,12 +282,12 @@ class HashMap(HashTable[K], MutableMapping[K, V]):
         return self._values[key]
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Set the value of a key as `put`; a new key comes last in its bin."""
+        """Set the value of a key as `put` does; a new key comes last in its bin."""
         self.add(key)
         self._values[key] = value
 
     def __delitem__(self, key: K) -> None:
-        """Remove a key as `remove`; KeyError if it is not there."""
+        """Remove a key as `remove` does, but raise KeyError if it is not there."""
         del self._values[key]
         self.discard(key)
 

@@ -64,8 +64,8 @@ def iteration_order(
     # In a bin, keys stay in the order in which they were added. So a stable sort by bin is the iteration
     # order.
     bucket = hashes & ((last - 1).astype(np.int32)).repeat(sizes)
-    # Tables whose rows are sorted by bin already need no sort. The rows of ascending partition numbers mostly
-    # are.
+    # Tables whose rows are sorted by bin already need no sort. Rows in the order of ascending partition
+    # numbers are mostly sorted by bin, too.
     changed = _tables_where(bucket[1:] < bucket[:-1], starts)
     rows = None
     if 2 * len(changed) > len(sizes):

@@ -62,7 +62,7 @@ def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], ND
 
     If it does not, the index is the place where the value would be inserted.
     """
-    # The index of a value above all others is after the last row, which must not be read.
+    # A value above all others gets the index after that of the last row, and there is no row to read there.
     at = column.searchsorted(values)
     present = at < len(column)
     present[present] = column[at[present]] == values[present]

@@ -137,7 +137,7 @@ def _check(factory: Factory, keys: KeyList | None) -> None:
 
     Args:
         factory: makes a new instance.
-        keys: keys to place; None takes `_keys`.
+        keys: the keys to place; None stands for those of `_keys`.
     """
     _is_a_partitioner(factory())
     keys = _keys() if keys is None else keys

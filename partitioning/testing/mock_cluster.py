@@ -125,7 +125,7 @@ def _destroy(library: ctypes.CDLL, cluster: int, client: int, owner: int) -> Non
 
 @cache
 def _librdkafka() -> ctypes.CDLL:
-    """Return the librdkafka that confluent-kafka uses, with the signatures of what is called here."""
+    """Return the librdkafka that confluent-kafka uses, with signatures for the functions called here."""
     with needs("MockCluster", "kafka"):
         from confluent_kafka import cimpl  # noqa: PLC0415 - optional
     for path in _candidates(cimpl):
@@ -159,7 +159,7 @@ def _declare(library: ctypes.CDLL) -> None:
     """Give librdkafka's functions their C signatures.
 
     Raises:
-        AttributeError: this library lacks one of them.
+        AttributeError: this library lacks one of the functions.
     """
     # Without a signature ctypes passes and returns 32-bit integers, which cuts pointers in half.
     pointer, text, number, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t

@@ -65,7 +65,7 @@ class LoopSettings:
     def of(
         cls, topics: Sequence[str], consumer: Mapping[str, Any], producer: Mapping[str, Any], batch: int
     ) -> LoopSettings:
-        """Return these settings, completed by those that the guarantee requires.
+        """Return these settings, completed by the settings that exactly once requires.
 
         Raises InvalidConfigError if a setting is missing, invalid, or contradicts the guarantee.
         """
