@@ -35,7 +35,7 @@ class MachineError(CopartitionError, OSError):
     """This machine has no memory or no thread left for a client, or its clock jumps while a client waits."""
 
 
-# Errors of brokers, for all packages: the arguments are not at fault, and the error may pass.
+# Errors of brokers, for all packages: the arguments are not the cause, and another try may succeed.
 class ClusterError(CopartitionError):
     """Brokers do not answer or refuse a request, or the cluster changed during the work."""
 

@@ -225,8 +225,8 @@ def _place_column(rule: Profile, column: KeyColumn, count: int) -> NDArray[np.in
     Raises NotTextError if a key is not UTF-8 and this profile hashes text.
     """
     hashes = HASHES[rule.hash].column(column.offsets, column.data)
-    # Null and empty keys are hashed with the rest, as no bytes, and then overwritten. To remove them first
-    # would copy the column.
+    # Null and empty keys are hashed like all others, as keys without bytes, and their partitions are then
+    # overwritten. Removing these keys first would copy the column.
     partitions = partitions_of(hashes, count, rule.sign)
     if rule.empty == "unkeyed":
         partitions[column.empty] = UNKEYED

@@ -295,8 +295,8 @@ def _no_profile(name: str) -> UnknownStrategyError:
             "`copartition partition` (docs/plugins.md)"
         )
     if about := about_client(name):
-        # A client whose default does not look at keys may have settings that do, with profiles under its
-        # name.
+        # A client whose default ignores keys may have settings that do not; the names of their profiles begin
+        # with the client's name.
         own = [profile for profile in PROFILES if profile.startswith(f"{name}-")]
         return UnknownStrategyError(f"no profile {name!r}: {about}{': ' * bool(own)}{', '.join(own)}")
     names = [*PROFILES, *plug_ins, *(known.name for known in CLIENT_NAMES.values())]

@@ -8,7 +8,8 @@ from partitioning.interface import Partitioner
 if TYPE_CHECKING:
     from aiokafka.partitioner import DefaultPartitioner
 else:
-    # aiokafka accepts any callable. Only its type annotation wants its own class, so it need not be imported.
+    # aiokafka accepts any callable. Only its type annotation names a class of its own, which is not needed at
+    # run time and so is not imported.
     DefaultPartitioner = object
 
 

@@ -164,7 +164,7 @@ class PartitioningAIOProducer(AIOProducer):
         await asyncio.sleep(0)  # let reports reach their futures
         if left:
             return left
-        # If a report arrives together with a fatal error, its future never gets it.
+        # If the report of a record arrives together with a fatal error, it never reaches the record's future.
         cut_off = [future for future in waiting if not future.done()]
         self._prune()
         # Reset the count, so that the next flush reports only later records.

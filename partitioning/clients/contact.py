@@ -124,8 +124,8 @@ def _without_secrets(fault: str, config: Mapping[str, Any]) -> str:
 def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
     """Return the reasons why brokers refuse a client: librdkafka's errors, and the settings to check."""
     errors = [*faults]
-    # Besides the error of each connection librdkafka reports their count ("0/1 brokers are down"), which
-    # tells nothing new.
+    # Besides the error of each connection, librdkafka reports how many brokers are down ("0/1 brokers are
+    # down"), which adds nothing to these errors.
     named = [error for error in errors if error.name() != "_ALL_BROKERS_DOWN"]
     reasons = [describe_errors(named) or "no connection to it stays open"]
     if any(error.name() == "_AUTHENTICATION" for error in errors):

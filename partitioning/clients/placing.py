@@ -91,8 +91,8 @@ class TopicPlacer:
         self._topic = topic
         self._name = partitioner.name
         self._decide = partitioner.for_topic(topic)
-        # The powers of a strategy are checked only once: `isinstance` with a Protocol checks every name,
-        # which takes longer than to place a record.
+        # The strategy is checked for each optional Protocol only once, because `isinstance` with a Protocol
+        # checks every name of it, which takes longer than placing a record.
         self._bytes_aware = self._decide if isinstance(self._decide, BytesAware) else None
         self._batch_aware = self._decide if isinstance(self._decide, BatchAware) else None
         self._time_aware = self._decide if isinstance(self._decide, TimeAware) else None

@@ -209,8 +209,8 @@ class Topics:
             try:
                 layout = _layout(name, ask, _REFRESH_WITHIN_S)
             except KafkaException:
-                # This holds for all topics: silent brokers will not answer for the others either, and each
-                # question blocks.
+                # `_silent_until` holds for all topics, because silent brokers do not answer for other topics
+                # either, and each question blocks.
                 self._silent_until = monotonic() + _REFRESH_AGAIN_S
             else:
                 if layout is None:
@@ -269,7 +269,7 @@ class Topics:
             BrokerUnreachableError: no broker answers; the message has the reason.
         """
         if self._config.get("enable.idempotence"):
-            # Without this, the first batch would wait 500 ms for the producer's id.
+            # Without `connected_metadata`, the first batch would wait 500 ms for the producer's id.
             ask = partial(connected_metadata, ask)
         try:
             return _layout(name, ask, within_s)

@@ -70,8 +70,8 @@ def _mix(crc: Words, k: Words, t: Words) -> None:
     np.bitwise_and(crc, _FFFF, out=k)
     np.right_shift(crc, _16, out=t)
     # Every index is in range, so `take` need not check it; "wrap" is the fastest of NumPy's modes without a
-    # check. The low half of a word has the bytes that come first, so its table also goes over the two bytes
-    # after them.
+    # check. The low half of a word has the bytes that come first, so the states in its table are those after
+    # two more bytes.
     _LOW.take(k, out=crc, mode="wrap")
     _HIGH.take(t, out=k, mode="wrap")
     np.bitwise_xor(crc, k, out=crc)

@@ -93,7 +93,7 @@ def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.ui
 def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
     """Return the `width` bytes from each start on, and zeros beyond both ends of the data.
 
-    Shape (n, width).
+    The result has shape (n, width), with a row for each start.
     """
     base, limit = int(starts.min()), int(starts.max()) + width
     before, after = max(-base, 0), max(limit - len(data), 0)
@@ -237,7 +237,7 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
     # `having[j]` is the number of keys with more than j full words. The tail of a key is in its row's first
     # word after the full words.
     needed = np.arange(4, 4 * width + 4, 4, dtype=np.uint32)
-    # `lengths` falls, so it is searched backwards.
+    # `lengths` is in descending order, but `searchsorted` needs ascending numbers. So it searches backwards.
     having = (rows - np.searchsorted(lengths[::-1], needed)).tolist()
     k, t, tails = _aligned_arrays(3, rows)
     left = rows
@@ -249,8 +249,8 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
             np.copyto(k[:live], matrix[:live, j])
             rule.mix(states[:live], k[:live], t[:live])
     if rule.tail and np.bitwise_and(lengths, _THREE, out=t).any():
-        # `t` becomes the bits of each tail, 0 to 24. The mask 2**bits - 1 clears the bytes of the next key,
-        # which `padded_rows` copied, too.
+        # `t` becomes the number of bits of each tail, 0 to 24. The mask 2**bits - 1 clears the bytes of the
+        # next key, which `padded_rows` copied, too.
         np.left_shift(t, _THREE, out=t)
         np.left_shift(_ONE, t, out=t)
         np.subtract(t, _ONE, out=t)

@@ -211,7 +211,7 @@ class HashTable(Generic[H]):
             self._bins[index] = [key]
         elif isinstance(content, list):
             content.insert(0 if head else len(content), key)
-            # Quirk: `computeIfAbsent` counts the new key, too, but `put` only the keys before it.
+            # Quirk: `computeIfAbsent` counts the new key, too, but `put` counts only the keys before it.
             if len(content) > TREEIFY - head:
                 if self._length < SHORTEST_WITH_TREES:
                     self._double()
@@ -249,8 +249,8 @@ class HashTable(Generic[H]):
                 if isinstance(content, list) or len(keys) <= UNTREEIFY:
                     bins[where] = keys
                 else:
-                    # If all keys of a tree go the same way, Java keeps the tree with its shape. Otherwise it
-                    # builds a new tree of each part, which may change the order.
+                    # If all keys of a tree go into the same new bin, Java keeps the tree with its shape.
+                    # Otherwise it builds a new tree of each part, which may change the order.
                     bins[where] = content if len(keys) == len(content) else self._tree(keys)
         self._bins = bins
 
@@ -353,7 +353,7 @@ def hash_map_order(
     length = table_length(capacity)
     while True:
         most = threshold(length)
-        # The key with which the table exceeds the threshold is added before the table doubles.
+        # The key with which the table exceeds the threshold is added before the table doubles, so it counts.
         buckets = mixed[: most + 1] & np.int32(length - 1)
         if len(buckets) > TREEIFY and np.bincount(buckets).max() > TREEIFY:
             return _order_with_trees(mixed, capacity, keys)

@@ -61,7 +61,7 @@ def iteration_order(
             rows = np.arange(len(hashes))
             rows[picked] = picked[inner.rows]
         return Order(rows, several[inner.crowded])
-    # In a bin, keys stay in the order in which they were added. So a stable sort by bin is the iteration
+    # In a bin, keys stay in the order in which they were added. So a stable sort by bin gives the iteration
     # order.
     bucket = hashes & ((last - 1).astype(np.int32)).repeat(sizes)
     # Tables whose rows are sorted by bin already need no sort. Rows in the order of ascending partition

@@ -42,7 +42,8 @@ class TreeBin(Generic[H]):
         last = None
         for key, spread in hashes.items():
             node = self._nodes[key] = _Node(key, spread, rank_of(key))
-            # As `treeify`: the list keeps the old order of the bin, and keys go into the tree one by one.
+            # As in Java's `treeify`, the list keeps the old order of the bin, and keys go into the tree one
+            # by one.
             self._attach(node)
             self._list(node, last)
             last = node
@@ -242,7 +243,7 @@ class TreeBin(Generic[H]):
             left = parent.left is node
             sibling = parent.right if left else parent.left
             assert sibling is not None
-            # A red sibling is rotated above the parent, so that the next steps have a black one.
+            # A red sibling is rotated above the parent, so that the node has a black sibling from here on.
             if sibling.red:
                 sibling.red, parent.red = False, True
                 self._rotate(parent, left=left)

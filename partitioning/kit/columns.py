@@ -28,7 +28,7 @@ def join_columns(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
 def bounds(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the start of each run if runs of these sizes follow each other, and the end of the last run.
 
-    Int64 of shape (n + 1,).
+    The result is int64 of shape (n + 1,).
     """
     edges = np.zeros(len(sizes) + 1, np.int64)
     sizes.cumsum(out=edges[1:])

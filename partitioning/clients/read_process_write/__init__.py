@@ -1,6 +1,7 @@
 """Reads records, processes them and writes the results exactly once, by the clients of confluent-kafka.
 
 `docs/read-process-write.md` describes it.
+
 `loop` is the function that a program calls, `member` keeps what was read and not processed yet, and
 `settings` says what exactly once requires of the clients.
 """
