@@ -178,7 +178,7 @@ def key_chunks(keys: Keys) -> Iterator[KeyColumn]:
 
 
 def _object_list(keys: NDArray[Any]) -> list[Any]:
-    """Return the entries of a NumPy array; raise InvalidKeyError if the keys may have lost bytes in it."""
+    """Return the entries of a one-dimensional NumPy object array; raise InvalidKeyError for other arrays."""
     # b"a\0" and b"a" are one value in an "S" array, but two keys with two hashes.
     if keys.dtype.kind == "S":
         raise InvalidKeyError(f"the key column ({keys.dtype}) is {_LOSSY}")

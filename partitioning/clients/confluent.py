@@ -149,8 +149,8 @@ class PartitioningProducer(Producer):
     ) -> int:
         """Queue many records without headers, each as `produce` would.
 
-        The base puts all records of a call into one partition, so it is called once for each partition. The
-        `partition` of a record has precedence over that of the call.
+        The base puts all records of a call into one partition, so its method is called once for each
+        partition. The `partition` of a record has precedence over that of the call.
 
         Returns:
             The number of records that were queued. Each of the others has the reason in its `_error`.
@@ -180,7 +180,7 @@ class PartitioningProducer(Producer):
         )
 
     def _watcher(self, own: DeliveryCallback) -> DeliveryCallback:
-        """Return a delivery callback that calls the caller's own; the last one is cached."""
+        """Return a delivery callback that calls the caller's own callback; the last result is cached."""
         # A watcher is a closure. To make one for each record would take longer than to place the record.
         last, watcher = self._watched
         if watcher is None or own != last:

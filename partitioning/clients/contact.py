@@ -141,8 +141,8 @@ def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
 def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str | None:
     """Return what is wrong with `security.protocol` if brokers use TLS and it does not, or the reverse.
 
-    In both cases the broker closes the connection, and librdkafka only reports that the broker is down. None
-    if the protocol is right, or no broker answers.
+    In both cases the broker closes the connection, and librdkafka only reports that the broker is down. The
+    result is None if the protocol is right, or if no broker answers.
     """
     if all(fault.name() != "_ALL_BROKERS_DOWN" for fault in faults):
         return None
@@ -197,9 +197,9 @@ def _shakes_hands(host: str, port: int) -> bool | None:
 
 
 def _certificate_fault(config: Mapping[str, Any]) -> str | None:
-    """Return the fault of the first broker's certificate, checked by librdkafka's settings; None if good.
+    """Return the fault of the first broker's certificate by librdkafka's settings; None if there is none.
 
-    Also None if the certificate cannot be checked.
+    The result is also None if the certificate cannot be checked.
     """
     for host, port in _addresses(config):
         with suppress(OSError, ValueError):
@@ -319,8 +319,8 @@ def list_offsets(
 ) -> tuple[dict[Place, int], dict[Place, confluent_kafka.KafkaException]]:
     """Return an offset of each of these partitions, and the errors of the partitions without an offset.
 
-    While a partition's leader changes, brokers refuse the question. They are asked again until the time is
-    over, as Java's admin client does and librdkafka's does not.
+    While a partition's leader changes, brokers refuse the question. This function then asks again until the
+    time is over, as Java's admin client does; librdkafka's admin client does not.
 
     Args:
         admin: an `AdminClient`.

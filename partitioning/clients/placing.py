@@ -41,10 +41,7 @@ def check_explicit(topic: str, partition: object) -> None:
 
 
 def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
-    """Return the value of librdkafka's `partitioner` that places non-empty keys alike; None if there is none.
-
-    Alike means: into the same partition as this strategy does.
-    """
+    """Return librdkafka's `partitioner` that places non-empty keys as this strategy does, if there is one."""
     # A subclass that is not built in may place records differently.
     if not isinstance(partitioner, _BY_PROFILE) or type(partitioner) not in _BY_PROFILE:
         return None

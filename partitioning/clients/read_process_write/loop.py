@@ -56,10 +56,10 @@ class ProducerRecord(NamedTuple):
     Attributes:
         topic: the topic to write to.
         value: the serialized value; None is a tombstone.
-        key: the serialized key; None for none.
+        key: the serialized key; None for a null key.
         partition: an explicit partition; `ANY_PARTITION` lets the strategy decide.
         timestamp: milliseconds since 1970; 0 stands for now.
-        headers: names and values; None for none.
+        headers: names and values; None for no headers.
     """
 
     topic: str
