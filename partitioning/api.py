@@ -1,4 +1,4 @@
-"""The names that the package has for everybody; errors are in `partitioning.errors`.
+"""Offers the public names of the package, except its errors, which are in `partitioning.errors`.
 
 A name is public if it stands in `__all__`, which is in the order in which people need the names. Names that
 need only the hashes and the table of profiles are imported here at once. Strategies, growth and the
@@ -38,20 +38,21 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Return a name of a module that is loaded late.
+        """Return a public object of a module that is imported late.
 
-        Placing a key does without these modules, and importing them takes longer than importing the rest.
+        Placing a key needs none of these modules, and importing them takes longer than importing the rest.
 
         Args:
-            name: a name that is no global of this module yet.
+            name: a name that this module does not define.
 
         Returns:
-            The object; it is not kept here, as modules that were imported once are found at once.
+            The object. It is not stored in this module, because Python finds a module that was imported
+            before without delay.
 
         Raises:
             AttributeError: the package has no such public name.
         """
-        # The cheapest module first: `growth` imports no strategy.
+        # The module that takes the least time to import is tried first: `growth` imports no strategy.
         homes = ("growth", "serializers", "strategy", "partitioners")
         for module in (import_module(f"partitioning.{home}") for home in homes):
             if name in __all__ and hasattr(module, name):
@@ -75,7 +76,7 @@ __all__ = [  # noqa: RUF022 - in the order in which people need them
     "TopicPartition",
     "key_column",
     "register_partitioner",
-    # What plug-ins implement, and what they get
+    # Authors of plug-ins need these names: the Protocols to implement, and what a plug-in is given or calls.
     "Partitioner",
     "TopicPartitioner",
     "PlacesByKey",
@@ -87,7 +88,7 @@ __all__ = [  # noqa: RUF022 - in the order in which people need them
     "KeyColumn",
     "Keys",
     "seeded_source",
-    # Results
+    # These are tables of names, and the types of results.
     "PROFILES",
     "KEY_TYPES",
     "KeySerializer",

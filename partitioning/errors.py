@@ -1,7 +1,7 @@
-"""Errors of all packages are one tree, caught by cause; docs/errors.md draws the tree.
+"""The errors of all packages form one tree of classes, one class for each cause; docs/errors.md draws it.
 
-Catch `CopartitionError` for all of them, a class directly below it for a package or for everything that a
-cluster does, or the class of one cause. Most classes derive from a built-in exception, too (`ValueError`,
+Catch `CopartitionError` for all errors, a class directly below it for the errors of one package or of
+clusters, or the class of one cause. Most classes derive from a built-in exception, too (`ValueError`,
 `LookupError`, `ConnectionError`), so that code that knows nothing of this tree still tells a wrong argument
 from a broker that is down.
 """
@@ -35,13 +35,13 @@ class MachineError(CopartitionError, OSError):
     """This machine has no memory or no thread left for a client, or its clock jumps while a client waits."""
 
 
-# Errors of brokers, for all packages: the arguments are not at fault, and the error may pass.
+# Errors of brokers, for all packages: the arguments are not the cause, and another try may succeed.
 class ClusterError(CopartitionError):
-    """Brokers do not answer, refuse a request, or changed what the work depends on."""
+    """Brokers do not answer or refuse a request, or the cluster changed during the work."""
 
 
 class BrokerUnreachableError(ClusterError, ConnectionError):
-    """No broker answers in time, or every one refuses us."""
+    """No broker answers in time, or all of them refuse us."""
 
 
 class RegistryError(ClusterError, ConnectionError):
@@ -57,7 +57,7 @@ class TopicChangedError(ClusterError):
 
 
 class AccessError(ClusterError, PermissionError):
-    """We may not use a group, a transactional id or a topic; the message names what to allow."""
+    """We may not use a group, a transactional id or a topic; the message names the missing permission."""
 
 
 class TopicAccessError(AccessError):
@@ -77,14 +77,14 @@ class FencedError(ClusterError):
 
 
 class GaveUpError(ClusterError):
-    """A batch was aborted too often, the cluster was silent for too long, or the consumer went back."""
+    """A batch was aborted too often or took too long, brokers were silent, or a consumer's offsets fell."""
 
 
 class UnsupportedBrokerError(ClusterError):
-    """Brokers are older than a feature that is needed."""
+    """Brokers are too old to have a feature that is needed."""
 
 
-# From here on by package: partitioning, assignors, copartition.
+# From here on the errors are grouped by package: partitioning, assignors, copartition.
 class PartitioningError(CopartitionError):
     """A record cannot be placed."""
 
@@ -114,15 +114,15 @@ class AssignmentError(CopartitionError):
 
 
 class InvalidGroupError(AssignmentError, ValueError):
-    """Topics or members that no coordinator can hand out."""
+    """Topics, members or owned partitions that no group can have."""
 
 
 class AssignorError(AssignmentError):
     """The strategy cannot answer for this group.
 
     Attributes:
-        jvm_exception: simple name of the Java exception the JVM's assignor throws here; None if it has no
-            counterpart.
+        jvm_exception: the simple name of the exception that Java's assignor throws for this group; None if
+            Java has no such exception.
     """
 
     def __init__(self, message: str, *, jvm_exception: str | None = None) -> None:
@@ -146,7 +146,8 @@ class ScenarioError(ToolError, ValueError):
     """A scenario that cannot be simulated.
 
     Attributes:
-        path: where in the scenario the fault is, `$.events[3].consumer`; None if it is at no one place.
+        path: the place of the fault in the scenario, such as `$.events[3].consumer`; None if the fault is not
+            at a single place.
     """
 
     def __init__(self, message: str, *, path: str | None = None) -> None:

@@ -28,7 +28,7 @@ class Growth:
         after: the partition count after it.
         moved: True for rows that get another partition; bool of shape (n,). False for rows without a hash.
         keyed: how many rows have a hash.
-        profile: the profile that places them.
+        profile: the name of the profile, or of the plug-in, that places the keys.
     """
 
     before: int
@@ -75,7 +75,7 @@ def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growt
         keys: n keys, as `key_column` takes them.
         before: the present partition count.
         after: the partition count after the growth; Kafka topics never shrink.
-        profile: the client that places the records, or a plug-in that places by key alone.
+        profile: the profile or client that places the records, or a plug-in that places by key alone.
 
     Raises:
         InvalidPartitionCountError: a count is out of range, or `after` is below `before`.
@@ -91,9 +91,9 @@ def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growt
 
 
 def expected_share(before: int, after: int) -> float:
-    """Share of the keys that move under a uniform hash taken modulo the count: 1 - gcd / max.
+    """Return the share of keys that move if a uniform hash is taken modulo the count: 1 - gcd / after.
 
-    No rule that keeps partitions even can move less than 1 - before / after.
+    No rule that keeps partitions even can move a smaller share than 1 - before / after.
 
     >>> round(expected_share(12, 18), 3)
     0.667
@@ -102,8 +102,9 @@ def expected_share(before: int, after: int) -> float:
         InvalidPartitionCountError: a count is out of range, or `after` is below `before`.
     """
     check_growth(before, after)
-    # Let L be lcm(before, after), which is before * after / gcd. Of L hashes in a row both remainders agree
-    # for `before` of them (those that are below `before` modulo L), so a share of gcd / after stays.
+    # Let L be lcm(before, after), which is before * after / gcd. Of L consecutive hashes, `before` have equal
+    # remainders modulo both counts: those that are below `before` modulo L. So the share of keys that stay is
+    # before / L, which equals gcd / after.
     return 1 - gcd(before, after) / after
 
 

@@ -1,4 +1,4 @@
-"""The interface of partitioners, built-in ones and others."""
+"""Defines the interface of all partitioners, both built-in ones and plug-ins."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,13 +30,14 @@ class TopicLayout:
     Attributes:
         partitions: the partition count, including partitions without a leader.
         available: the numbers of the partitions with a leader, in the order of the client's metadata; None
-            for all.
-        racks: the rack of each partition's leader, None if it is unknown; None if the cluster has no racks.
+            if every partition has a leader.
+        racks: the rack of each partition's leader, in the order of partition numbers, with None for an
+            unknown rack; None in place of the list if the cluster has no racks.
 
     Raises:
         InvalidPartitionCountError: `partitions` is outside 1 .. 2**31 - 1.
-        InvalidLayoutError: `available` is empty, has a partition twice, or has one that does not exist; or
-            the length of `racks` is not the partition count.
+        InvalidLayoutError: `available` is empty but is not NONE_AVAILABLE, has a partition twice, or has one
+            that does not exist; or the length of `racks` is not the partition count.
     """
 
     partitions: int
@@ -45,8 +46,9 @@ class TopicLayout:
 
     def __post_init__(self) -> None:
         checked_partition_count(self.partitions)
-        # The list is compared by identity, because another empty list mostly means that metadata has not
-        # arrived yet. To place records as if no partition had a leader would hide this mistake.
+        # `available` is compared with NONE_AVAILABLE by identity, because any other empty list mostly means
+        # that the client's metadata has not arrived yet. Placing records as if no partition had a leader
+        # would hide this mistake.
         if self.available is not None and self.available is not NONE_AVAILABLE:
             if not len(self.available):
                 raise InvalidLayoutError(
@@ -71,7 +73,9 @@ class TopicLayout:
 
 @runtime_checkable
 class TopicPartitioner(Protocol):
-    """Places the records of one topic; holds that topic's state, so it needs no lock.
+    """Places the records of one topic, and holds the state for that topic.
+
+    It needs no lock, because it is called by one thread at a time.
 
     >>> orders: TopicPartitioner = get_partitioner("java").for_topic("orders")
     >>> orders.partition(b"user-42", TopicLayout(12))
@@ -82,7 +86,7 @@ class TopicPartitioner(Protocol):
         """Choose the partition of one record, 0 .. layout.partitions - 1."""
 
     def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
-        """Choose the partition of each record of a column: int32 of shape (n,), as n calls of `partition`."""
+        """Choose the partition of each record of a column, int32 of shape (n,), as n `partition` calls do."""
 
 
 @runtime_checkable
@@ -103,7 +107,7 @@ class Partitioner(Protocol):
 
 @runtime_checkable
 class PlacesByKey(Protocol):
-    """Adds to a partitioner that it places keyed records by key and partition count alone.
+    """Describes a partitioner that places keyed records by key and partition count alone.
 
     The name of such a partitioner can be the `profile` of `partition_for_key`, `partition_batch` and `grow`,
     and the `keyed` of other partitioners.
@@ -122,13 +126,13 @@ class PlacesByKey(Protocol):
             num_partitions: the partition count of the topic, 1 to 2**31 - 1.
 
         Returns:
-            int32 array of shape (n,); -1 for a key that does not decide, such as a null key.
+            int32 array of shape (n,); -1 for a key that does not determine the partition, such as a null key.
         """
 
 
 @runtime_checkable
 class BytesAware(Protocol):
-    """Adds to a topic partitioner that it places unkeyed records by the bytes appended so far (KIP-794).
+    """Describes a topic partitioner that places unkeyed records by the bytes appended so far (KIP-794).
 
     >>> isinstance(get_partitioner("java").for_topic("orders"), BytesAware)
     True
@@ -149,7 +153,7 @@ class BytesAware(Protocol):
 
 @runtime_checkable
 class LoadAware(Protocol):
-    """Adds to a topic partitioner that it prefers partitions with short queues (KIP-794).
+    """Describes a topic partitioner that prefers partitions with short queues (KIP-794).
 
     >>> orders = get_partitioner("java", random=seeded_source(1)).for_topic("orders")
     >>> orders.update_load({0: 9, 1: 0, 2: 9}, TopicLayout(3))
@@ -161,34 +165,34 @@ class LoadAware(Protocol):
         """Take the present lengths of the producer's queues.
 
         Args:
-            queue_sizes: how many batches wait for each partition that may be chosen, in the order of the
-                producer's queues; None if the producer does not know enough yet.
+            queue_sizes: partition -> the number of batches that wait for it, for each partition that may be
+                chosen, in the order of the producer's queues; None if the producer does not know enough yet.
             layout: the topic as it is now.
         """
 
 
 @runtime_checkable
 class BatchAware(Protocol):
-    """Adds to a topic partitioner that a producer asks it again for a record that opens a batch.
+    """Describes a topic partitioner that must be asked again for a record that opens a batch.
 
-    The Java producer 2.4 to 3.9 does so.
+    The Java producer asks again in versions 2.4 to 3.9.
 
     >>> isinstance(get_partitioner("sticky-per-batch").for_topic("orders"), BatchAware)
     True
     """
 
     def new_batch(self, partition: int, layout: TopicLayout) -> None:
-        """Handle that a record opens a batch. The producer then calls `partition` again for this record.
+        """Handle the start of a batch. The producer then calls `partition` again for its first record.
 
         Args:
-            partition: the first answer of `partition` for the record.
+            partition: the partition that the first call of `partition` returned for the record.
             layout: the topic as it is now.
         """
 
 
 @runtime_checkable
 class TimeAware(Protocol):
-    """Adds to a topic partitioner that its choice depends on the time (librdkafka).
+    """Describes a topic partitioner whose choice depends on the time (librdkafka).
 
     >>> isinstance(get_partitioner("sticky-by-time").for_topic("orders"), TimeAware)
     True

@@ -1,4 +1,4 @@
-"""A key column: bytes lists, Arrow arrays and NumPy object arrays become offsets, data and a null mask.
+"""Turns lists of bytes, Arrow arrays and NumPy object arrays into a key column: offsets, data, null mask.
 
 All forms of keys become this one form. Hashes read `offsets` and `data` and no Python objects, so a million
 keys are three arrays. `KeyColumn` checks its arrays when it is made, so functions that take one need not
@@ -31,7 +31,10 @@ class ArrowStream(Protocol):
 
 
 _ARROW = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__", "combine_chunks")
-"""Attributes of objects that PyArrow reads without a loop; chunked arrays before PyArrow 16 have the last."""
+"""Attributes of objects that PyArrow reads without a loop in Python.
+
+Before PyArrow 16, chunked arrays have only the last of them.
+"""
 
 _LOSSY = (
     "of NumPy's fixed-width bytes, which lose the zero bytes at the end of a key; "
@@ -41,7 +44,7 @@ _LOSSY = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyColumn:
-    """Many keys as columns: `key_column` makes one, every columnar function takes it.
+    """Holds many keys as columns. `key_column` makes one, and every columnar function takes one.
 
     >>> column = key_column([b"a", None, b"bc"])
     >>> column.offsets.tolist(), column.data.tobytes(), column.nulls.tolist()
@@ -99,7 +102,7 @@ class KeyColumn:
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """True if a key has no bytes, null or not."""
+        """For each key, True if it has no bytes, whether it is null or not: bool of shape (n,)."""
         return np.equal(self.offsets[1:], self.offsets[:-1])
 
 
@@ -136,25 +139,26 @@ def key_column(keys: Keys) -> KeyColumn:
 
 
 PIECE = 1 << 18
-"""Most rows of an Arrow array that become a column at a time; the keys stay in place.
+"""The most rows of an Arrow array that become one column; the bytes of the keys are not copied.
 
-With 2 MiB of offsets a piece uses the memory of the one before, which 8 MiB would get from the system again.
+The offsets of such a piece take 2 MiB. Memory of this size is used again for the next piece, whereas 8 MiB
+would be requested from the system for each piece.
 """
 
 
 def key_chunks(keys: Keys) -> Iterator[KeyColumn]:
-    """Yield the keys as columns, one after the other; arguments and errors as of `key_column`.
+    """Yield the keys as columns, one after the other; arguments and errors are those of `key_column`.
 
-    The chunks of an Arrow column are not copied together, and pieces of a long one come on their own, so that
-    what is made of the columns needs no second copy of the keys.
+    The chunks of an Arrow column are not joined, and a long chunk is cut into pieces. So a caller that works
+    on one column at a time needs no second copy of all keys.
     """
     if isinstance(keys, KeyColumn):
         yield keys
         return
     dtype = getattr(keys, "dtype", None)
     if dtype is not None and not isinstance(dtype, np.dtype):
-        # This is a pandas Series of Arrow's strings. Only from pandas 3 on can a Series itself be read as a
-        # stream.
+        # This is a pandas Series of Arrow's strings. Its `array` is read, because a Series itself can be read
+        # as a stream only from pandas 3 on.
         keys = getattr(keys, "array", keys)
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         # This may also be a pandas Series. Arrow would read a Series in another way, and accept text as keys.
@@ -174,7 +178,7 @@ def key_chunks(keys: Keys) -> Iterator[KeyColumn]:
 
 
 def _object_list(keys: NDArray[Any]) -> list[Any]:
-    """Return the entries of a NumPy array; InvalidKeyError if they may be other bytes than the keys were."""
+    """Return the entries of a one-dimensional NumPy object array; raise InvalidKeyError for other arrays."""
     # b"a\0" and b"a" are one value in an "S" array, but two keys with two hashes.
     if keys.dtype.kind == "S":
         raise InvalidKeyError(f"the key column ({keys.dtype}) is {_LOSSY}")
@@ -190,8 +194,8 @@ def _object_list(keys: NDArray[Any]) -> list[Any]:
 def _from_list(keys: Sequence[bytes | None]) -> KeyColumn:
     """Return the column of a list of keys.
 
-    Types are looked at once for all keys, not key by key: `set(map(type, keys))` runs in C. Only if a type is
-    wrong is the row searched for, so that the message can name it.
+    Types are checked for all keys at once, and not key by key: `set(map(type, keys))` runs in C. The row of a
+    wrong type is searched for only if there is one, so that the message can name the row.
 
     Raises:
         InvalidKeyError: a row is neither bytes nor None, or is an element of a NumPy "S" array.
@@ -245,7 +249,7 @@ def _from_arrow(keys: Any) -> Iterator[KeyColumn]:
 def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
     """Return the column of one Arrow array.
 
-    Dictionary, view and fixed-size layouts are copied; others lend their bytes.
+    Arrays of dictionary, view and fixed-size layouts are copied; the column shares the bytes of all others.
     """
     rows = len(array)
     if pa.types.is_null(array.type):
@@ -255,7 +259,8 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
         # would crash the process.
         values = _as_bytes(array.dictionary, pa)
         values.validate(full=True)
-        # Polars' categoricals have this type, for example. PyArrow cannot take rows of it.
+        # For example, Polars' categoricals are dictionaries of views. PyArrow cannot decode them, because it
+        # cannot take rows of an array of views.
         if str(values.type) == "binary_view":
             values = values.cast(pa.large_binary())
         array = pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
@@ -274,7 +279,7 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
 
 
 def _as_bytes(array: Any, pa: Any) -> Any:
-    """Return the array with texts as their bytes; raise InvalidKeyError if it has neither texts nor bytes."""
+    """Return the array with each text as UTF-8 bytes; raise InvalidKeyError for other types of entries."""
     kind = str(array.type)  # pyarrow before 16 has no names for the views
     if kind in {"string", "large_string", "string_view"}:
         return array.view(getattr(pa, kind.replace("string", "binary"))())

@@ -1,4 +1,4 @@
-"""Partitioners by name.
+"""Finds partitioners by name.
 
 Names are of three kinds: strategies of the Java client ("default", "sticky", ...), profiles (a client in one
 configuration), and plug-ins. The first two are built in and cannot be replaced.
@@ -27,9 +27,9 @@ def get_partitioner(name: str, **config: object) -> Partitioner:
     """Return a new partitioner.
 
     Names are "default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random", and those of
-    the profiles in `profiles.PROFILES`. A profile places keyed records as its client does, and the others by
-    the strategy that is most like that client's. Installed packages can add partitioners by entry points of
-    the group `copartition.partitioners`.
+    the profiles in `profiles.PROFILES`. The partitioner of a profile places keyed records as the profile's
+    client does, and unkeyed records by the strategy that is most like the client's own. Installed packages
+    can add partitioners by entry points of the group `copartition.partitioners`.
 
     >>> orders = get_partitioner("round-robin").for_topic("orders")
     >>> [orders.partition(None, TopicLayout(3)) for _ in range(4)]

@@ -43,7 +43,7 @@ def check_profile(name: str) -> None:
 
 
 def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
-    """Return the partition of each key by a plug-in, int32 of shape (n,), -1 if the key does not decide.
+    """Return the partition that a plug-in gives to each key, int32 of shape (n,); -1 if it gives none.
 
     Raises:
         UnknownStrategyError: there is no such plug-in, or it does not place by key alone.
@@ -100,7 +100,7 @@ LIBRDKAFKA = {
 """librdkafka's name of each rule that it implements."""
 
 UNKEYED = -1
-"""The entry of a column of partitions for a key for which the scalar function returns None."""
+"""Stands in a column of partitions for a key for which `partition_for_key` returns None."""
 
 
 def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
@@ -144,13 +144,14 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     Args:
         key: the serialized key.
         num_partitions: how many partitions the topic has, 1 to 2**31 - 1.
-        profile: a name in `profiles.PROFILES`, or of a plug-in that places by key alone (`PlacesByKey`).
+        profile: a name in `profiles.PROFILES`, the name of a known client or tool, such as "kcat", or that of
+            a plug-in that places by key alone (`PlacesByKey`).
 
     Returns:
         The partition, or None if the profile does not hash such a key (a null or empty key).
 
     Raises:
-        InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
+        InvalidKeyError: the key is not bytes, or is not UTF-8 although the profile hashes text.
         InvalidPartitionCountError: `num_partitions` is out of range.
         UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
         StrategyConflictError: two installed packages have a partitioner of this name.
@@ -159,7 +160,7 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     """
     try:
         return _rules[profile](key, num_partitions)
-    # The key is null, or an argument is wrong, for which `_place` raises.
+    # Either the key is null, or an argument is wrong. `_place`, which is called below, handles both.
     except (TypeError, ValueError, OverflowError):
         rule = known_profile(profile)
     except KeyError:  # the profile has no function in `_rules` yet, or it is a plug-in
@@ -178,7 +179,7 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
 def partition_batch(
     keys: Keys, num_partitions: int, *, profile: ProfileName | str = "java"
 ) -> NDArray[np.int32]:
-    """Return the partition of each key, as `partition_for_key`; -1 if that gives None.
+    """Return the partition of each key, as `partition_for_key` does; -1 for a key for which it returns None.
 
     >>> partition_batch([b"user-42", b"user-43", None], 12).tolist()
     [4, 2, -1]
@@ -186,14 +187,15 @@ def partition_batch(
     Args:
         keys: n keys, as `key_column` takes them.
         num_partitions: how many partitions the topic has, 1 to 2**31 - 1.
-        profile: a name in `profiles.PROFILES`, or of a plug-in that places by key alone (`PlacesByKey`).
+        profile: a name in `profiles.PROFILES`, the name of a known client or tool, such as "kcat", or that of
+            a plug-in that places by key alone (`PlacesByKey`).
 
     Returns:
         int32 array of shape (n,).
 
     Raises:
-        InvalidKeyError: the column, or a row of it, is of another type, or not UTF-8 where the profile hashes
-            text.
+        InvalidKeyError: the column, or a row of it, is of another type, or a key is not UTF-8 although the
+            profile hashes text.
         InvalidPartitionCountError: `num_partitions` is out of range.
         UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
         StrategyConflictError: two installed packages have a partitioner of this name.
@@ -204,9 +206,9 @@ def partition_batch(
     rule = known_profile(profile)
     if rule is None:
         return placed_by_plug_in(profile, key_column(keys), count)
-    # `placed` grows in place, because the number of keys of an Arrow stream is known only at its end. To keep
-    # the parts and to join them afterwards would take twice the memory, and fresh memory costs as much time
-    # as the hash.
+    # `placed` grows in place, because the number of keys of an Arrow stream is known only at its end. Keeping
+    # the parts and joining them afterwards would take twice the memory, and getting that memory from the
+    # system would take as much time as the hash.
     placed = bytearray()
     for column in key_chunks(keys):
         try:
@@ -220,11 +222,11 @@ def partition_batch(
 def _place_column(rule: Profile, column: KeyColumn, count: int) -> NDArray[np.int32]:
     """Return the partition of each key, int32 of shape (n,), UNKEYED if this profile hashes no such key.
 
-    NotTextError if a key is not UTF-8 and this profile hashes text.
+    Raises NotTextError if a key is not UTF-8 and this profile hashes text.
     """
     hashes = HASHES[rule.hash].column(column.offsets, column.data)
-    # Null and empty keys are hashed with the rest, as no bytes, and then overwritten. To remove them first
-    # would copy the column.
+    # Null and empty keys are hashed like all others, as keys without bytes, and their partitions are then
+    # overwritten. Removing these keys first would copy the column.
     partitions = partitions_of(hashes, count, rule.sign)
     if rule.empty == "unkeyed":
         partitions[column.empty] = UNKEYED
@@ -238,7 +240,7 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
 
     Raises:
         InvalidPartitionCountError: the count is out of range.
-        InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
+        InvalidKeyError: the key is not bytes, or is not UTF-8 although the profile hashes text.
     """
     count = checked_partition_count(num_partitions)
     if key is None:
@@ -301,5 +303,5 @@ def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 
 
     count = checked_partition_count(num_partitions)
     value = string_hash(group_or_transactional_id)
-    # Utils.abs: Integer.MIN_VALUE has no positive counterpart and becomes 0.
+    # As in Kafka's `Utils.abs`, Integer.MIN_VALUE becomes 0, because it has no positive counterpart.
     return 0 if value == -(1 << 31) else abs(value) % count

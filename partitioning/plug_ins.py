@@ -128,7 +128,7 @@ class PlugIns(Generic[S]):
         self._registered[name] = factory
 
     def infos(self) -> list[StrategyInfo]:
-        """Return a description of every plug-in; one that cannot be used has its fault."""
+        """Return a description of every plug-in; if a plug-in cannot be used, its description has a fault."""
         infos = [
             StrategyInfo(name, "registered", summary_of(factory))
             for name, factory in self._registered.items()
@@ -150,8 +150,9 @@ class PlugIns(Generic[S]):
         """Return the factory that an entry point names.
 
         Raises:
-            StrategyConflictError: several installed packages have this name.
-            BrokenPluginError: importing it fails or ends the process, or it is not callable.
+            StrategyConflictError: several installed packages have a plug-in of this name.
+            BrokenPluginError: importing the factory fails or ends the process, or the factory is not
+                callable.
         """
         origins = _origins(points)
         if len(points) > 1:
@@ -168,7 +169,7 @@ class PlugIns(Generic[S]):
 
 
 def signature_of(factory: Callable[..., object]) -> inspect.Signature | None:
-    """Return the parameters of a factory; None if they are unknown, as for some that are written in C."""
+    """Return the parameters of a factory; None if they are unknown, as for some factories written in C."""
     try:
         return inspect.signature(factory)
     except ValueError:
@@ -189,7 +190,7 @@ def check_config(which: str, signature: inspect.Signature | None, config: dict[s
 
 
 def _origins(points: list[EntryPoint]) -> str:
-    """Return the names of the entry points' distributions, sorted; without a distribution, their targets."""
+    """Return the sorted names of the points' distributions; a point without one is named by its target."""
     return " and ".join(sorted(point.dist.name if point.dist else point.value for point in points))
 
 
@@ -204,4 +205,4 @@ STRATEGIES = ("default", "sticky", "sticky-per-batch", "sticky-by-time", "round-
 PARTITIONERS: PlugIns[Partitioner] = PlugIns(
     "partitioner", "copartition.partitioners", Partitioner, STRATEGIES
 )
-"""The plug-ins that are partitioners. Look in `profiles.PROFILES` first, whose names are taken, too."""
+"""The plug-ins that are partitioners. A profile's name is taken, too, so look in `PROFILES` first."""

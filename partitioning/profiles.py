@@ -1,4 +1,4 @@
-"""The table of profiles: a client's hash, its way to a partition, and what null and empty keys do."""
+"""The table of profiles: how a client hashes a key, reduces the hash, and treats null and empty keys."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ class Rule(NamedTuple):
 def placing_of(rule: Rule, num_partitions: int | None) -> tuple[str, str]:
     """Return hash and sign of a rule; either is "any" if it makes no difference for this count.
 
-    Rules that place every key alike have the same result.
+    Two rules that place every key in the same partition have the same result.
 
     Args:
         rule: the rule.
-        num_partitions: the count; None if it is unknown, so that rules are kept apart that may be the same.
+        num_partitions: the partition count; None if it is unknown. Then rules that agree only for some counts
+            have different results.
     """
     if num_partitions == 1:
         return "any", "any"
     if num_partitions == 2:  # a remainder of 2 has no sign
         return rule.hash, "any"
-    # 2**31 is a multiple of such a count, so the sign bit does not change the remainder.
+    # If the count is a power of two, 2**31 is a multiple of it, so the sign bit does not change the
+    # remainder.
     two_to_the = num_partitions is not None and num_partitions & (num_partitions - 1) == 0
     return rule.hash, "mask" if two_to_the and rule.sign == "unsigned" else rule.sign
 
@@ -74,7 +76,7 @@ class Profile:
 
     @property
     def summary(self) -> str:
-        """The client and, if it was not asked itself, a note about that."""
+        """The client, and a note if the rule was not checked with the client itself."""
         return self.client if self.checked else f"{self.client}; ported from its source, not checked"
 
     @property
@@ -143,8 +145,9 @@ class Way(NamedTuple):
     """One way in which a client places keyed records.
 
     Attributes:
-        settings: names and values; none for the client's default.
-        profile: how it places keyed records; None if it does not look at keys.
+        settings: the client's settings, name -> value; empty for the client's default.
+        profile: the profile by which keyed records are placed with these settings; None if their keys are
+            ignored.
     """
 
     settings: Mapping[str, str]
@@ -156,12 +159,13 @@ class ClientName(NamedTuple):
 
     Attributes:
         name: the name, as its project spells it.
-        client: the client whose settings it has, as `copartition check --writer` calls it; None if its rule
-            is not known here.
-        profile: the name of the profile of its default; None if that does not look at keys, or is not known.
-        source: where that is said.
-        ways: how the client can be set, its default first; names of one client share this tuple. Empty if
-            `client` is None.
+        client: the name, for `copartition check --writer`, of the client whose settings apply; None if the
+            client or tool has a rule of its own, which no profile has.
+        profile: the name of the profile by which keyed records are placed by default; None if the default
+            ignores keys, or if `client` is None.
+        source: the place where the default is documented, or a description of the rule that no profile has.
+        ways: the ways in which the client can be configured, the default first. All names of one client share
+            this tuple. Empty if `client` is None.
     """
 
     name: str
@@ -177,7 +181,7 @@ def letters_of(name: str) -> str:
 
 
 def _clients() -> dict[str, ClientName]:
-    """Return the names of clients and tools from clients.json, by their letters."""
+    """Return the clients and tools of clients.json, by the letters of their names (`letters_of`)."""
     clients = {}
     for row in json.loads(read_data(__package__, "clients.json")):
         # A client's own name belongs to its row, too. A tool with a rule of its own has no client.
@@ -190,9 +194,9 @@ def _clients() -> dict[str, ClientName]:
 
 
 CLIENT_NAMES = _clients()
-"""What each name of a client or tool stands for, by its letters and digits in small letters.
+"""The client or tool of each name; the names are reduced to letters and digits in lower case.
 
-The one table of clients that write, for all commands.
+All commands use this one table of clients that write.
 
 >>> CLIENT_NAMES["kcat"].profile, CLIENT_NAMES["filebeat"].profile
 ('librdkafka', 'sarama-reference')
@@ -200,7 +204,7 @@ The one table of clients that write, for all commands.
 
 
 def known_client(name: str) -> ClientName | None:
-    """Return what is known of a client or tool, however its name is spelled; None if nothing is.
+    """Return the entry of a client or tool, in any spelling of its name; None if the name is unknown.
 
     >>> known_client("Confluent Kafka Python").client
     'librdkafka'
@@ -209,7 +213,7 @@ def known_client(name: str) -> ClientName | None:
 
 
 def known_profile(name: str) -> Profile | None:
-    """Return the profile of this name, or that of the client or tool; None if neither is known.
+    """Return the profile of this name, or that of the client or tool of this name; None if there is none.
 
     >>> known_profile("confluent-kafka-python") is PROFILES["librdkafka"]
     True
@@ -221,10 +225,10 @@ def known_profile(name: str) -> Profile | None:
 
 
 def find_profile(name: str) -> Profile:
-    """Return the profile of this name, or that of the client or tool.
+    """Return the profile of this name, or that of the client or tool of this name.
 
     Raises:
-        UnknownStrategyError: there is none; the message says what is known of the name.
+        UnknownStrategyError: there is no such profile; the message says what is known of the name.
     """
     profile = known_profile(name)
     if profile is None:
@@ -239,20 +243,21 @@ def near_names(name: str, names: Collection[str]) -> list[str]:
     """
     # A name that differs in case or punctuation only is the same one.
     same = [other for other in names if letters_of(other) == letters_of(name)]
-    # A short name with two letters more or less is the name of something else.
+    # If a short name differs by two letters, it is more likely the name of something else than a misspelling.
     letters = 1 if len(name) < 8 else 2
     alike = [
         other
         for other in names
         if abs(len(other) - len(name)) <= letters
-        # confluent-kafka-rust is no slip for confluent-kafka-go: the last words must be alike, too.
+        # confluent-kafka-rust is not a misspelling of confluent-kafka-go, so the last words must be similar,
+        # too.
         and get_close_matches(name.rpartition("-")[2], [other.rpartition("-")[2]], cutoff=0.6)
     ]
     return same or get_close_matches(name, alike, n=1, cutoff=0.75)
 
 
 def about_client(name: str) -> str | None:
-    """Return what is known of a client that has no profile, as the end of a sentence; None if nothing is."""
+    """Return the end of a sentence about a known client that has no profile; None for any other name."""
     known = known_client(name)
     if known is None or known.profile is not None:
         return None
@@ -272,11 +277,14 @@ _MEANT = {
     "fnv1a": ("librdkafka-fnv1a",),
     "fnv1a_random": ("librdkafka-fnv1a-random",),
 }
-"""Names of hashes, and of librdkafka's values of `partitioner`, that people give in place of a profile."""
+"""Name -> the profiles that it may mean: names of hashes, and values of librdkafka's `partitioner`.
+
+People give these names in place of a profile's.
+"""
 
 
 def _no_profile(name: str) -> UnknownStrategyError:
-    """Return the error for an unknown profile: that it is a plug-in's name, or which names are close."""
+    """Return the error for an unknown profile; it says if a plug-in has the name, or lists similar names."""
     from partitioning.plug_ins import PARTITIONERS  # noqa: PLC0415 - executors place keys without plug-ins
 
     plug_ins = PARTITIONERS.names()
@@ -287,8 +295,8 @@ def _no_profile(name: str) -> UnknownStrategyError:
             "`copartition partition` (docs/plugins.md)"
         )
     if about := about_client(name):
-        # A client whose default does not look at keys may have settings that do, with profiles under its
-        # name.
+        # A client whose default ignores keys may have settings that do not; the names of their profiles begin
+        # with the client's name.
         own = [profile for profile in PROFILES if profile.startswith(f"{name}-")]
         return UnknownStrategyError(f"no profile {name!r}: {about}{': ' * bool(own)}{', '.join(own)}")
     names = [*PROFILES, *plug_ins, *(known.name for known in CLIENT_NAMES.values())]

@@ -22,14 +22,15 @@ class RandomChoice(UnkeyedStrategy):
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
-        random: makes a topic's source of random numbers; `seeded_source(7)` one that can be repeated.
+        random: makes a topic's source of random numbers. `seeded_source(7)` makes a source that returns the
+            same numbers in each run.
     """
 
     unkeyed_name: ClassVar[str] = "random"
     random: RandomSource = unseeded_draw
 
     def for_topic(self, topic: str) -> TopicRandomChoice:
-        """Return a chooser without state, except for its source of random numbers."""
+        """Return a partitioner for one topic, whose only state is its source of random numbers."""
         return TopicRandomChoice(self, self.random(topic))
 
 

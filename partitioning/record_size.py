@@ -1,16 +1,16 @@
-"""Computes a record's bytes in a batch of message format v2 (KIP-98), uncompressed.
+"""Computes how many bytes a record takes in an uncompressed batch of message format v2 (KIP-98).
 
 A producer compares these sizes with `batch.size` to decide that a batch is full, and the sticky strategies
 count them. Lengths and deltas are zigzag varints, so a record's size depends on its place in the batch: a
-larger offset delta or timestamp delta takes more bytes. A function with a singular name is for one record;
-the one with the plural name does the same for columns.
+larger offset delta or timestamp delta takes more bytes. A function with a singular name is for one record,
+and the function with the plural of that name does the same for columns.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 BATCH_OVERHEAD = 61
-"""Bytes of a batch before its first record."""
+"""The bytes of a batch before its first record."""
 
 MAX_RECORD_OVERHEAD = 21
 """The most bytes that a record's length, attributes, timestamp and offset can take."""
@@ -23,12 +23,12 @@ def varint_size(value: int) -> int:
 
 
 def payload_size(key_bytes: int, value_bytes: int) -> int:
-    """Return the bytes of key, value, their lengths, and an empty header list; -1 stands for null."""
+    """Return how many bytes key and value, their lengths and no headers take; a size of -1 means null."""
     return varint_size(key_bytes) + max(key_bytes, 0) + varint_size(value_bytes) + max(value_bytes, 0) + 1
 
 
 def record_size(payload: int, offset_delta: int, timestamp_delta_ms: int) -> int:
-    """Return the bytes of one record at its place in a batch, including its length field."""
+    """Return how many bytes one record takes at its place in a batch, including its length field."""
     body = 1 + varint_size(timestamp_delta_ms) + varint_size(offset_delta) + payload
     return varint_size(body) + body
 

@@ -1,4 +1,4 @@
-"""Strategies by name: built-in ones and plug-ins."""
+"""Finds strategies by name: built-in ones and plug-ins."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -29,7 +29,8 @@ class Registry(Generic[S]):
         Args:
             plug_ins: the strategies that are not built in.
             built_in: the factory of each built-in strategy, by name.
-            origins: the origin of each built-in strategy for which "built-in" is not enough, by name.
+            origins: name -> origin, for built-in strategies whose origin is more than "built-in"; None if
+                there are none.
         """
         self.plug_ins = plug_ins
         self._built_in = built_in
@@ -60,7 +61,7 @@ class Registry(Generic[S]):
         raise UnknownStrategyError(f"no {self.plug_ins.kind} {name!r}; {near(name, names)}")
 
     def infos(self) -> list[StrategyInfo]:
-        """Return a description of every strategy, sorted by name; one that cannot be used has its fault."""
+        """Return a description of every strategy, sorted by name; if one cannot be used, it has a fault."""
         infos = [
             StrategyInfo(name, self._origins.get(name, "built-in"), summary_of(factory))
             for name, factory in self._built_in.items()

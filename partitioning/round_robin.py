@@ -21,11 +21,11 @@ class RoundRobin(UnkeyedStrategy):
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
-        order: "metadata" is Java's: that of the layout's `available`, and where that is None, the HashMap
-            order of a client that knows this topic only, which is not ascending. "ascending" is that of other
-            clients: 0, 1, 2.
-        double_advance: as in kafka-clients 2.4 to 3.9.1, be asked again for a record that opens a batch
-            (`BatchAware`), which skips a partition (KAFKA-9965).
+        order: the order of the partitions. "metadata" is Java's order: that of the layout's `available`, or
+            if that is None, the HashMap order of a client that knows only this topic, which is not ascending.
+            "ascending" is the order of other clients: 0, 1, 2.
+        double_advance: True: as in kafka-clients 2.4 to 3.9.1, the producer asks again for a record that
+            opens a batch (`BatchAware`), so that a partition is skipped (KAFKA-9965).
         start: the counter's first value.
     """
 
@@ -40,7 +40,7 @@ class RoundRobin(UnkeyedStrategy):
             raise InvalidConfigError(f"order is {self.order!r}; give 'metadata' or 'ascending'")
 
     def for_topic(self, topic: str) -> TopicRoundRobin:
-        """Return a topic's counter."""
+        """Return a partitioner for one topic, with a counter of its own."""
         return (TopicRoundRobinAskedTwice if self.double_advance else TopicRoundRobin)(topic, self)
 
 
@@ -50,8 +50,9 @@ class TopicRoundRobin(UnkeyedTopic):
     Attributes:
         _counter: how many records were placed, plus `start`; it only grows. Java's counter is an int that
             wraps around, but `to_positive` uses only the low 31 bits, which are equal.
-        _order: the partitions in the order of choice, int32, for the layout `_layout`. Layouts are compared
-            by identity, because comparing two lists of partitions would cost more than placing a record.
+        _order: the partitions in the order in which they are chosen, int32, for the layout `_layout`. Layouts
+            are compared by identity, because comparing two lists of partitions would take longer than placing
+            a record.
     """
 
     def __init__(self, topic: str, settings: RoundRobin) -> None:
@@ -82,8 +83,8 @@ class TopicRoundRobin(UnkeyedTopic):
             self._order = np.array(layout.available or range(layout.partitions), dtype=np.int32)
             if self._ascending:
                 self._order.sort()
-            # With "metadata", if every partition has a leader and no order is given, it is that of Java's
-            # HashMap.
+            # If every partition has a leader and the layout gives no order, "metadata" stands for the order
+            # of Java's HashMap.
             elif layout.available is None:
                 self._order = metadata_order(self._topic, layout.partitions)
         return self._order
@@ -98,7 +99,7 @@ class TopicRoundRobinAskedTwice(TopicRoundRobin):
 
 @lru_cache(maxsize=256)
 def metadata_order(topic: str, partitions: int) -> NDArray[np.int32]:
-    """Return the order of partitions in a Java client that knows no other topic: int32, read-only."""
+    """Return the partitions in the order of a Java client that knows no other topic: int32, read-only."""
     hashes = topic_partition_hashes(string_hash(topic), np.arange(partitions))
     order = hash_map_order(hashes, capacity=partitions).astype(np.int32)
     order.flags.writeable = False

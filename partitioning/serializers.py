@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from partitioning.errors import InvalidConfigError, InvalidKeyError, MissingDependencyError
 
 UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-"""A UUID as Java writes and reads it, 36 characters."""
+"""A pattern for a UUID as Java writes and reads it, with 36 characters."""
 
 HEADER: Literal["header"] = "header"
 """The `schema_id` of a serializer that sends the id in a header of the record, and not in the key."""
@@ -43,7 +43,10 @@ _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+')
 _SPELLED_BY_JACKSON = re.compile("\\\\(?:u[0-9a-f]{4}|.)|[\U00010000-\U0010ffff]")
 """The parts of a text that Jackson writes differently from Python: escapes, and characters beyond 16 bits."""
 _PLAIN_FLOATS = 1e-3, 1e7
-"""Between these bounds Java and Python write a floating-point number alike. Beyond them Java writes 1.0E7."""
+"""The bounds between which Java and Python write a floating-point number alike.
+
+Beyond them Java writes an exponent, as in 1.0E7.
+"""
 
 
 def big_endian(values: NDArray[Any], size: int) -> bytes:
@@ -62,7 +65,7 @@ def big_endian(values: NDArray[Any], size: int) -> bytes:
 
 
 def string_key(value: object) -> bytes:
-    """Return the UTF-8 bytes of a text, as `StringSerializer`; raise InvalidKeyError for another type."""
+    """Return the UTF-8 bytes of a text (`StringSerializer`); raise InvalidKeyError for another type."""
     if not isinstance(value, str):
         raise InvalidKeyError(f"a string key is a text, not {type(value).__name__}")
     try:
@@ -75,13 +78,13 @@ def string_key(value: object) -> bytes:
 def integer_key(value: object, *, size: int = 4) -> bytes:
     """Return an integer in `size` bytes, the highest first.
 
-    2 bytes are those of `ShortSerializer`, 4 of `IntegerSerializer`, 8 of `LongSerializer`.
+    `ShortSerializer` writes the same bytes for size 2, `IntegerSerializer` for 4, `LongSerializer` for 8.
 
     >>> integer_key(42).hex(), integer_key(-1, size=8).hex()
     ('0000002a', 'ffffffffffffffff')
 
     Raises:
-        InvalidKeyError: it is no integer, or does not fit.
+        InvalidKeyError: the value is no integer, or does not fit into `size` bytes.
     """
     bound = 1 << 8 * size - 1
     # Python counts a bool as an int, but no serializer does.
@@ -91,10 +94,10 @@ def integer_key(value: object, *, size: int = 4) -> bytes:
 
 
 def float_key(value: object, *, size: int = 8) -> bytes:
-    """Return a floating-point number in `size` bytes, as `FloatSerializer` (4) or `DoubleSerializer` (8).
+    """Return a floating-point number in `size` bytes: 4 for `FloatSerializer`, 8 for `DoubleSerializer`.
 
     Raises:
-        InvalidKeyError: it is no number, or too large for a float.
+        InvalidKeyError: the value is no number, or too large for `size` bytes.
     """
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InvalidKeyError(f"{value!r:.60} is no number")
@@ -107,10 +110,10 @@ def float_key(value: object, *, size: int = 8) -> bytes:
 
 
 def uuid_key(value: str | uuid.UUID) -> bytes:
-    """Return the 36 characters of a UUID in lower case, as `UUIDSerializer`.
+    """Return the 36 characters of a UUID in lower case, as `UUIDSerializer` writes them.
 
     Raises:
-        InvalidKeyError: it is another text.
+        InvalidKeyError: the value is not a UUID.
     """
     if re.fullmatch(UUID_PATTERN, str(value)) is None:
         raise InvalidKeyError(f"{value!r:.60} is no UUID such as 0a1b2c3d-0000-4fff-8abc-0123456789ab")
@@ -118,13 +121,14 @@ def uuid_key(value: str | uuid.UUID) -> bytes:
 
 
 def json_key(value: object) -> bytes:
-    """Return a value as a JSON document without spaces, as Connect's JsonConverter without schemas.
+    """Return a value as a JSON document without spaces, as Connect's JsonConverter writes it without schemas.
 
     >>> json_key("A"), json_key({"id": 42})
     (b'"A"', b'{"id":42}')
 
     Raises:
-        InvalidKeyError: it is no value of JSON, or has a number that clients spell differently.
+        InvalidKeyError: the value is no value of JSON, or has a number that Java and Python spell
+            differently.
     """
     _refuse_floats(value)
     try:
@@ -158,11 +162,12 @@ def frame(payload: bytes, schema_id: object, indexes: bytes = b"") -> bytes:
     ('00000000070241', '0241')
 
     Args:
-        payload: what the serializer of the format wrote.
+        payload: the bytes that the serializer of the format (Avro, Protobuf or JSON) wrote.
         schema_id: the registry's number of the schema, which goes before the payload in five bytes; "header"
             if it goes into a header of the record (`header_schema_id_serializer`), so that the key is only
             the payload.
-        indexes: of Protobuf, which message of the schema it is; they go where the id goes.
+        indexes: for Protobuf, the bytes that say which message of the schema the payload is. They follow the
+            id, also if the id goes into a header.
 
     Raises:
         InvalidConfigError: the id is no number of a schema.
@@ -194,7 +199,7 @@ class KeySerializer:
     _write: Callable[[Any], bytes]
 
     def of(self, value: Any) -> bytes | None:
-        """Return the bytes of a value; None, the null key, of None.
+        """Return the bytes of a value; for None, return None, which is the null key.
 
         Raises:
             InvalidKeyError: the value has another type, or does not fit.
@@ -204,8 +209,8 @@ class KeySerializer:
     def of_text(self, text: str) -> bytes:
         """Return the bytes of a value that is written as a text, as on the command line or in a CSV file.
 
-        For "json", "avro", "protobuf" and "jsonschema" the text is a JSON document; a text that is none is
-        the string that it is: A stands for "A".
+        For "json", "avro", "protobuf" and "jsonschema" the text is a JSON document. A text that is not a JSON
+        document stands for itself as a string: A stands for "A".
 
         Raises:
             InvalidKeyError: the text is no value of this type.
@@ -216,21 +221,24 @@ class KeySerializer:
 def key_serializer(
     key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
 ) -> KeySerializer:
-    """Return what serializes keys of a type.
+    """Return a serializer of keys of one type.
 
     >>> key_serializer("json").of_text('{"id": 42}'), key_serializer("integer").of(42).hex()
     (b'{"id":42}', '0000002a')
 
     Args:
         key_type: one of `KEY_TYPES`.
-        schema: of "avro" the schema in JSON; of "protobuf" a FileDescriptorSet, which `protoc
-            --include_imports --descriptor_set_out` writes: keys are the first message of its last file.
-        schema_id: of a type with a schema registry, as `framed` takes it.
+        schema: for "avro", the schema in JSON; for "protobuf", a FileDescriptorSet, which `protoc
+            --include_imports --descriptor_set_out` writes: keys are the first message of its last file. None
+            for the other types.
+        schema_id: for the types with a schema registry, "avro", "protobuf" and "jsonschema", the schema's
+            number or "header", as for `frame`. None for the other types.
 
     Raises:
         InvalidConfigError: there is no such type, it lacks a schema or an id, has one that it cannot use, or
             the schema cannot be read.
-        MissingDependencyError: "avro" without fastavro, "protobuf" without protobuf.
+        MissingDependencyError: the package that the type needs is not installed: fastavro for "avro",
+            protobuf for "protobuf".
     """
     if key_type not in KEY_TYPES:
         raise InvalidConfigError(f"no key type {key_type!r}; give one of {', '.join(KEY_TYPES)}")
@@ -250,7 +258,7 @@ def key_serializer(
     if schema_id is None:
         return KeySerializer(key_type, *_PLAIN[key_type])
     frame(b"", schema_id)  # refuses an id before the first key
-    # One zero byte of Protobuf says that a key is the first message of its schema.
+    # In Protobuf's message indexes, a single zero byte stands for the first message of the schema.
     indexes = b"\0" if key_type == "protobuf" else b""
     read: Callable[[str], Any] = _json_or_text
     write: Callable[[Any], bytes] = _json_alike
@@ -272,21 +280,22 @@ def serialize_key(
 def serialize_key(
     value: KeyValue | None, key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
 ) -> bytes | None:
-    """Return the bytes of one key, as `key_serializer` makes them: what `partition_for_key` takes.
+    """Return the bytes of one key, as `key_serializer` makes them and `partition_for_key` takes them.
 
     >>> [partition_for_key(serialize_key(21, kind), 12) for kind in ("long", "integer", "json")]
     [10, 3, 0]
 
     Args:
-        value: of the type: an int, a float, a text, a `uuid.UUID`, a JSON value. None is the null key.
+        value: a value that fits the type: an int, a float, a text, a `uuid.UUID`, a JSON value. None is the
+            null key.
         key_type: one of `KEY_TYPES`.
         schema: as `key_serializer` takes it.
         schema_id: as `key_serializer` takes it.
 
     Raises:
         InvalidKeyError: the value has another type, or does not fit.
-        InvalidConfigError: as `key_serializer`.
-        MissingDependencyError: as `key_serializer`.
+        InvalidConfigError: as in `key_serializer`.
+        MissingDependencyError: as in `key_serializer`.
     """
     return key_serializer(key_type, schema=schema, schema_id=schema_id).of(value)
 
@@ -337,7 +346,7 @@ def _json_payload(value: Any) -> bytes:
 
 
 def _json_alike(value: Any) -> bytes:
-    """Return a JSON document that Java's serializer and confluent-kafka's write alike; refuse another one."""
+    """Return a JSON document that Java's and confluent-kafka's serializers write alike; refuse any other."""
     written = _json_payload(value)
     # `odd` is an escape such as \u00AB whose hexadecimal digits have letters. Jackson writes these letters
     # in capitals, Python in small letters, so the bytes differ.
@@ -434,7 +443,7 @@ _PLAIN: dict[str, tuple[Callable[[str], Any], Callable[[Any], bytes]]] = {
     "hex": (_hex, _bytes),
     "base64": (_base64, _bytes),
 }
-"""Types without a schema: what reads a text, and what writes a value."""
+"""Types without a schema, each with a function that reads a text and a function that writes a value."""
 
 WITH_REGISTRY = ("avro", "protobuf", "jsonschema")
 """Types that a schema registry's serializers write."""
@@ -542,7 +551,7 @@ def _before(schema_id: int, write: Callable[[str], bytes], text: str) -> bytes:
 
 
 def _with_schema(kind: str, text: str) -> bytes:
-    """Return the bytes of Connect's JsonConverter with `schemas.enable`, its default, also in Debezium."""
+    """Return the bytes of Connect's JsonConverter with `schemas.enable=true`, its and Debezium's default."""
     payload = json_key(text) if kind == "string" else str(_integer(text)).encode()
     return b'{"schema":{"type":"%s","optional":false},"payload":%s}' % (kind.encode(), payload)
 
@@ -557,7 +566,7 @@ def _avro_long(text: str) -> bytes:
 
 
 def _zigzag(number: int) -> bytes:
-    """Return the zigzag varint of a 64-bit integer, as Avro writes it: small numbers take few bytes."""
+    """Return the zigzag varint of a 64-bit integer, as Avro writes it: numbers near 0 take few bytes."""
     rest = number << 1 ^ number >> 63
     written = bytearray()
     while rest > 0x7F:

@@ -32,11 +32,12 @@ class Sticky(UnkeyedStrategy):
     partitions are drawn uniformly.
 
     Attributes:
-        keyed: profile that places keyed records; None ignores keys, as `partitioner.ignore.keys`.
+        keyed: profile that places keyed records; None ignores keys, as `partitioner.ignore.keys=true` does.
         batch_size: the producer's `batch.size`, at least 1.
-        client_rack: prefer partitions led in this rack: `client.rack` with `partitioner.rack.aware`
-            (KIP-1123, 4.4); None has no preference.
-        random: makes a topic's source of random numbers; `seeded_source(7)` one that can be repeated.
+        client_rack: the rack whose leaders are preferred: `client.rack` with `partitioner.rack.aware`
+            (KIP-1123, 4.4). None: no rack is preferred.
+        random: makes a topic's source of random numbers. `seeded_source(7)` makes a source that returns the
+            same numbers in each run.
     """
 
     unkeyed_name: ClassVar[str] = "sticky"
@@ -54,7 +55,7 @@ class Sticky(UnkeyedStrategy):
             raise InvalidConfigError("client_rack is blank; give the producer's client.rack, or leave it out")
 
     def for_topic(self, topic: str) -> TopicSticky:
-        """Return a topic's current partition, and the bytes that went to it."""
+        """Return a partitioner for one topic, with its current partition and the bytes that went there."""
         return TopicSticky(self, self.random(topic))
 
 
@@ -116,7 +117,7 @@ class TopicSticky(UnkeyedTopic):
             self._move(layout)
 
     def update_load(self, queue_sizes: Mapping[int, int] | None, layout: TopicLayout) -> None:
-        """Update the weights by the producer's queues: long queues make a partition rare."""
+        """Update the weights by the producer's queues: a partition with a long queue is drawn less often."""
         self._load = None
         if not queue_sizes or layout.partitions < 2:
             return
@@ -168,18 +169,19 @@ class StickyPerBatch(UnkeyedStrategy):
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
-        random: makes a topic's source of random numbers; `seeded_source(7)` one that can be repeated.
+        random: makes a topic's source of random numbers. `seeded_source(7)` makes a source that returns the
+            same numbers in each run.
     """
 
     random: RandomSource = unseeded_draw
 
     @property
     def name(self) -> str:
-        """Its name in the registry."""
+        """The strategy's name in the registry."""
         return "sticky-per-batch"
 
     def for_topic(self, topic: str) -> TopicStickyPerBatch:
-        """Return a topic's current partition."""
+        """Return a partitioner for one topic, with a current partition of its own."""
         return TopicStickyPerBatch(self, self.random(topic))
 
 
@@ -196,7 +198,7 @@ class TopicStickyPerBatch(UnkeyedTopic):
         self._current: int | None = None
 
     def new_batch(self, partition: int, layout: TopicLayout) -> None:
-        """Handle that a record opens a batch on this partition; if it is the current one, draw another."""
+        """Handle the start of a batch on this partition; if it is the current partition, draw another one."""
         if self._current is None or self._current == partition:
             self._current = self._another(layout)
 
@@ -232,7 +234,8 @@ class StickyByTime(UnkeyedStrategy):
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
         linger_ms: `sticky.partitioning.linger.ms`; 0 draws for each record.
-        random: makes a topic's source of random numbers; `seeded_source(7)` one that can be repeated.
+        random: makes a topic's source of random numbers. `seeded_source(7)` makes a source that returns the
+            same numbers in each run.
     """
 
     unkeyed_name: ClassVar[str] = "sticky-by-time"
@@ -245,7 +248,7 @@ class StickyByTime(UnkeyedStrategy):
             raise InvalidConfigError(f"linger_ms is {self.linger_ms}; give 0 or more")
 
     def for_topic(self, topic: str) -> TopicStickyByTime:
-        """Return a topic's current partition, and the time since which it has been the current one."""
+        """Return a partitioner for one topic, with its current partition and the time when that was drawn."""
         return TopicStickyByTime(self, self.random(topic))
 
 
@@ -313,5 +316,5 @@ class DefaultHash(Sticky):
 
     @property
     def name(self) -> str:
-        """Its name in the registry."""
+        """The strategy's name in the registry."""
         return "default"

@@ -45,7 +45,7 @@ _Number = TypeVar("_Number", int, NDArray[np.int64])
 
 # The result is not the absolute value: -1 becomes 2**31 - 1, and not 1.
 def to_positive(value: _Number) -> _Number:
-    """Return the low 31 bits, as Java's `Utils.toPositive`."""
+    """Return the low 31 bits, as Kafka's `Utils.toPositive` does."""
     return value & 0x7FFFFFFF
 
 
@@ -54,7 +54,8 @@ class UnkeyedStrategy:
     """Base of strategies for unkeyed records; a profile may place keyed records.
 
     Attributes:
-        keyed: the profile, or a plug-in that places by key alone; None: keys are ignored.
+        keyed: the name of the profile, or of the plug-in that places by key alone, for keyed records. None:
+            keys are ignored.
         unkeyed_name: the name of the strategy if it has no profile.
     """
 
@@ -73,10 +74,10 @@ class UnkeyedStrategy:
 
 
 class UnkeyedTopic(ABC):
-    """A topic partitioner that chooses for unkeyed records only, or for all if its profile is None.
+    """Base of topic partitioners that place keyed records by a profile, and the others by a subclass.
 
-    A subclass holds the state, and returns the partition of the next unkeyed record in `_next`. Records that
-    the profile places never change that state.
+    A subclass holds the state, and its `_next` returns the partition of the next unkeyed record. If there is
+    no profile (None), `_next` places all records. Records that the profile places never change the state.
     """
 
     def __init__(self, profile: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The name of a partition, and checks of partition counts."""
+"""Names a partition by topic and number, and checks partition counts."""
 
 import operator
 from typing import NamedTuple, SupportsIndex

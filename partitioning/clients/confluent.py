@@ -69,7 +69,7 @@ class PartitioningProducer(Producer):
     Raises:
         MissingDependencyError: confluent-kafka is missing (when this module is imported).
         InvalidConfigError: `config` has librdkafka's `partitioner`, which would have no effect, an invalid
-            time, or a setting of Java's that librdkafka has no counterpart of.
+            time, or a security setting of Java's clients that has no counterpart in librdkafka.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
@@ -131,8 +131,8 @@ class PartitioningProducer(Producer):
                 watcher = own and self._watcher(own)
                 _produce(self, topic, value, key, partition, watcher, None, timestamp, headers)
         except KafkaException as error:
-            # librdkafka at once refuses a record for a partition that is gone. Then the next record asks for
-            # the layout again.
+            # librdkafka refuses a record at once if its partition is gone. Then the layout is asked for again
+            # at the next record.
             self._topics.on_error(topic, error.args[0])
             raise
         # Only a record that was queued counts, because a refused one fills no batch.
@@ -149,16 +149,16 @@ class PartitioningProducer(Producer):
     ) -> int:
         """Queue many records without headers, each as `produce` would.
 
-        The base puts all records of a call into one partition, so it is called once for each partition. The
-        `partition` of a record has precedence over that of the call.
+        The base puts all records of a call into one partition, so its method is called once for each
+        partition. The `partition` of a record has precedence over that of the call.
 
         Returns:
             The number of records that were queued. Each of the others has the reason in its `_error`.
 
         Raises:
-            UnknownTopicError: as `produce`, before any record is queued.
-            BrokerUnreachableError: as `produce`, before any record is queued.
-            MisplacedRecordError: as `produce`, before any record is queued.
+            UnknownTopicError: as in `produce`, before any record is queued.
+            BrokerUnreachableError: as in `produce`, before any record is queued.
+            MisplacedRecordError: as in `produce`, before any record is queued.
         """
         # There is one list for each partition, so records of a partition keep the order of `messages`.
         groups: dict[int, list[dict[str, Any]]] = {}
@@ -180,7 +180,7 @@ class PartitioningProducer(Producer):
         )
 
     def _watcher(self, own: DeliveryCallback) -> DeliveryCallback:
-        """Return a delivery callback that calls the caller's own; the last one is cached."""
+        """Return a delivery callback that calls the caller's own callback; the last result is cached."""
         # A watcher is a closure. To make one for each record would take longer than to place the record.
         last, watcher = self._watched
         if watcher is None or own != last:
@@ -223,7 +223,7 @@ class PartitioningProducer(Producer):
         Raises:
             DeliveryError: records without a delivery callback were not acknowledged, or librdkafka reported
                 neither success nor failure of some records in time.
-            KafkaException: as `poll`.
+            KafkaException: as in `poll`.
         """
         self._deliveries.refuse_forked()
         *_, left = self._deliveries.waits(super().flush, self.__len__, math.inf if timeout < 0 else timeout)
@@ -234,16 +234,16 @@ class PartitioningProducer(Producer):
         """Flush and end the producer, as the base does.
 
         Raises:
-            DeliveryError: as `flush`. Records without a report are lost.
-            KafkaException: as `poll`.
+            DeliveryError: as in `flush`. Records without a report are lost.
+            KafkaException: as in `poll`.
         """
         self._deliveries.refuse_forked()
         silent = None
         try:
             self._drain()
         except DeliveryError as error:
-            # The brokers are silent. A purge makes a report for each record that is left, so each is counted
-            # once.
+            # The brokers are silent. A purge makes a report for each record that is left, so that every such
+            # record is counted once.
             silent = error
             self.purge()
             self._drain(WAIT_S)

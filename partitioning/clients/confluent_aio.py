@@ -1,4 +1,4 @@
-"""The asyncio producer of confluent-kafka, placing records with a partitioner of this package."""
+"""An asyncio producer of confluent-kafka that places records with a partitioner of this package."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PartitioningAIOProducer(AIOProducer):
     Raises:
         MissingDependencyError: confluent-kafka is missing or too old (when this module is imported).
         InvalidConfigError: `producer_conf` has librdkafka's `partitioner`, which would have no effect, an
-            invalid time, or a setting of Java's that librdkafka has no counterpart of.
+            invalid time, or a security setting of Java's clients that has no counterpart in librdkafka.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
@@ -107,8 +107,8 @@ class PartitioningAIOProducer(AIOProducer):
         if partition != ANY_PARTITION:
             check_explicit(topic, partition)
         elif not (key and topic in self._topics.hashed):
-            # A known topic needs no other thread. For an unknown one the cluster is asked in another thread,
-            # because that may block.
+            # A known topic is placed in this thread. For an unknown topic, the cluster is asked in another
+            # thread, because waiting for the answer would block the event loop.
             ask = self._from_another_thread()
             current = self._topics.known_topic(topic, ask)
             if current is None:
@@ -127,7 +127,7 @@ class PartitioningAIOProducer(AIOProducer):
         return future
 
     def _on_resolved(self, topic: str, future: Future[Message]) -> None:
-        """Have the topic's layout asked for again if a record failed because topic or partition is gone."""
+        """Have the layout asked for again if a record failed because its topic or partition is gone."""
         if (error := _error_of(future)) is not None:
             self._topics.on_error(topic, error)
 
@@ -143,7 +143,7 @@ class PartitioningAIOProducer(AIOProducer):
         """Wait until every record was sent, as the base does.
 
         Raises:
-            DeliveryError: a fatal error ended records, whose futures raise an error, too; or librdkafka
+            DeliveryError: a fatal error made records fail, whose futures raise an error, too; or librdkafka
                 reported neither success nor failure of some records in time.
         """
         self._deliveries.refuse_forked()
@@ -164,7 +164,7 @@ class PartitioningAIOProducer(AIOProducer):
         await asyncio.sleep(0)  # let reports reach their futures
         if left:
             return left
-        # If a report arrives together with a fatal error, its future never gets it.
+        # If the report of a record arrives together with a fatal error, it never reaches the record's future.
         cut_off = [future for future in waiting if not future.done()]
         self._prune()
         # Reset the count, so that the next flush reports only later records.
@@ -182,7 +182,7 @@ class PartitioningAIOProducer(AIOProducer):
         """Flush and end the producer, as the base does.
 
         Raises:
-            DeliveryError: as `flush`.
+            DeliveryError: as in `flush`.
         """
         self._deliveries.refuse_forked()
         try:
@@ -196,7 +196,7 @@ class PartitioningAIOProducer(AIOProducer):
     def _from_another_thread(self) -> Ask:
         """Return a function that asks for a topic's metadata, to be called in another thread.
 
-        It runs the question in the event loop, and only its own thread waits for the answer.
+        The function asks in the event loop, and only the thread that calls the function waits for the answer.
         """
         loop = asyncio.get_running_loop()
 

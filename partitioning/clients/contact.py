@@ -124,8 +124,8 @@ def _without_secrets(fault: str, config: Mapping[str, Any]) -> str:
 def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
     """Return the reasons why brokers refuse a client: librdkafka's errors, and the settings to check."""
     errors = [*faults]
-    # Besides the error of each connection librdkafka reports their count ("0/1 brokers are down"), which
-    # tells nothing new.
+    # Besides the error of each connection, librdkafka reports how many brokers are down ("0/1 brokers are
+    # down"), which adds nothing to these errors.
     named = [error for error in errors if error.name() != "_ALL_BROKERS_DOWN"]
     reasons = [describe_errors(named) or "no connection to it stays open"]
     if any(error.name() == "_AUTHENTICATION" for error in errors):
@@ -141,7 +141,8 @@ def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
 def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str | None:
     """Return what is wrong with `security.protocol` if brokers use TLS and it does not, or the reverse.
 
-    In both cases the broker closes the connection, and librdkafka only reports that the broker is down.
+    In both cases the broker closes the connection, and librdkafka only reports that the broker is down. The
+    result is None if the protocol is right, or if no broker answers.
     """
     if all(fault.name() != "_ALL_BROKERS_DOWN" for fault in faults):
         return None
@@ -196,7 +197,10 @@ def _shakes_hands(host: str, port: int) -> bool | None:
 
 
 def _certificate_fault(config: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the first broker's certificate by librdkafka's settings; None if nothing."""
+    """Return the fault of the first broker's certificate by librdkafka's settings; None if there is none.
+
+    The result is also None if the certificate cannot be checked.
+    """
     for host, port in _addresses(config):
         with suppress(OSError, ValueError):
             context = ssl.create_default_context(
@@ -315,16 +319,17 @@ def list_offsets(
 ) -> tuple[dict[Place, int], dict[Place, confluent_kafka.KafkaException]]:
     """Return an offset of each of these partitions, and the errors of the partitions without an offset.
 
-    While a partition's leader changes, brokers refuse the question. They are asked again until the time is
-    over, as Java's admin client does and librdkafka's does not.
+    While a partition's leader changes, brokers refuse the question. This function then asks again until the
+    time is over, as Java's admin client does; librdkafka's admin client does not.
 
     Args:
         admin: an `AdminClient`.
         places: the partitions.
         which: the offset to return. A number is a time in milliseconds since 1970, and stands for the first
             record at or after it; its offset is -1 if there is none.
-        committed: True if the latest offset ends before open transactions (`read_committed`).
-        within_s: the seconds after which no question is repeated.
+        committed: True if the latest offset is the one before open transactions, for readers with
+            `read_committed`.
+        within_s: the seconds after which brokers are not asked again.
     """
     from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # noqa: PLC0415 - few need it
 
@@ -362,15 +367,15 @@ def committed_offsets(
 ) -> list[confluent_kafka.TopicPartition]:
     """Return the offsets that a group has committed for these partitions, or for all of them (None).
 
-    The group is described first, for a reason: while its coordinator is unavailable or moves, librdkafka
-    crashes the process at a question for offsets (issue 5040 of confluentinc/librdkafka), but answers a
-    description.
+    The group is described first. While the group's coordinator is unavailable or moves, librdkafka crashes
+    the process if it is asked for offsets (issue 5040 of confluentinc/librdkafka), but not if it is asked for
+    a description.
 
     Args:
         admin: an `AdminClient`.
         group: the group id.
         places: the partitions; None for all.
-        stable: True: a partition has an error if an open transaction would change its offset.
+        stable: True if a partition gets an error while an open transaction may change its offset.
         within_s: the seconds that each question may take.
 
     Raises:

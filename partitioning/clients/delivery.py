@@ -60,7 +60,8 @@ class Deliveries:
         _purged: how many records were purged since the last `check`. They count as lost only if a fatal error
             purged them.
         _reports: how many reports have reached `on_delivery` in all.
-        _passed_on: how many of their callbacks have returned. The others were cut off by a fatal error.
+        _passed_on: for how many of these reports the callback has returned. The callbacks of the others were
+            cut off by a fatal error.
 
     Raises:
         InvalidConfigError: the delivery timeout in the configuration is invalid.
@@ -142,8 +143,8 @@ class Deliveries:
             within_s: the seconds after which waiting ends without an error.
 
         Raises:
-            DeliveryError: records have no report although `delivery.timeout.ms` is over. librdkafka normally
-                reports them as failed in time, but once it was seen not to, after a broker had gone.
+            DeliveryError: records have no report although `delivery.timeout.ms` is over. Normally librdkafka
+                reports them as failed in time, but once it did not, after a broker was gone.
         """
         since = time.monotonic()
         while True:
@@ -161,7 +162,8 @@ class Deliveries:
     def refuse_forked(self, *_: object, **__: object) -> None:
         """Raise DeliveryError in a forked process.
 
-        Such a process has none of librdkafka's threads, and may have a lock that one of them held.
+        Such a process has none of librdkafka's threads. A lock that such a thread held is never released in
+        it.
         """
         if os.getpid() != self._process:
             raise DeliveryError(
@@ -215,9 +217,9 @@ def _fatal_in(error: KafkaException | SystemError) -> KafkaException:
     """Return the fatal error of a call, even if Python hides it behind a SystemError; raise any other error.
 
     confluent-kafka leaves a fatal error pending while it calls the callbacks of the records that failed with
-    it. Python then makes it the cause of a SystemError. Seldom a callback clears the error, and the call ends
-    "without setting an exception". Only a fatal error can be lost in this way, because confluent-kafka keeps
-    an exception of a callback separately.
+    it. Python then makes this error the cause of a SystemError. In rare cases a callback clears the error,
+    and the call ends "without setting an exception". Only a fatal error can be lost in this way, because
+    confluent-kafka keeps an exception of a callback separately.
     """
     cause = error.__cause__ or error
     if isinstance(error, SystemError) and cause is error and "without" in str(error):
@@ -236,9 +238,9 @@ def is_fatal(error: BaseException) -> TypeGuard[KafkaException]:
 def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     """Return the reason why a transaction failed, even if a call only reported an invalid state.
 
-    A transaction can fail between calls, for instance when brokers refuse one of its records. The next call
-    then reports only that it does not fit the state. But an attempt to begin a transaction fails with the
-    reason.
+    A transaction can fail between calls, for instance when brokers refuse one of its records. Then the error
+    of the next call says only that the call is not allowed in the transaction's state. But an attempt to
+    begin another transaction fails with the reason.
 
     Args:
         producer: the producer of the transaction. The caller must abort the transaction next.

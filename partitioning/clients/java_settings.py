@@ -27,7 +27,7 @@ _PEM_FILES = {
 }
 _MODULE = re.compile(r"[A-Za-z0-9]+LoginModule")
 _STORES = {"BCFKS", "JKS", "JCEKS", "PEM", "PKCS12"}
-"""Types of Java's key stores that an error message may show. Another text could be a part of a password."""
+"""Types of Java's key stores that an error message may show. Any other text may be a part of a password."""
 _WORD_OR_SIGN = r'(?s)"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([=;])|([^\s=;"\']+)'
 _OF_OIDC = {
     "clientId": "sasl.oauthbearer.client.id",
@@ -47,7 +47,7 @@ def librdkafka_security(config: Mapping[str, Any]) -> dict[str, Any]:
     rest = dict(config)
     # Each function removes its settings from `rest`, because librdkafka refuses names that it does not know.
     settings = _login(rest) | _store(rest, "truststore") | _store(rest, "keystore")
-    # An empty value turns the check of the host name off in Java; in librdkafka "none" does.
+    # An empty value turns off the check of the host name in Java; in librdkafka the value "none" does that.
     if rest.get("ssl.endpoint.identification.algorithm") == "":
         rest["ssl.endpoint.identification.algorithm"] = "none"
     handler = rest.pop("sasl.login.callback.handler.class", _OIDC_HANDLER)
@@ -126,7 +126,8 @@ def _store(rest: dict[str, str], store: str) -> dict[str, str]:
     """
     settings = {new: rest.pop(old) for old, new in _INLINE[store].items() if old in rest}
     kind = rest.pop(f"ssl.{store}.type", "").upper()
-    # librdkafka has `ssl.keystore.location` and `ssl.keystore.password` itself, for PKCS12.
+    # For PKCS12 librdkafka itself has settings with the names `ssl.keystore.location` and
+    # `ssl.keystore.password`, so they stay in `rest`.
     if store == "keystore" and kind in {"", "PKCS12"}:
         return settings
     location = rest.pop(f"ssl.{store}.location", None)

@@ -52,7 +52,7 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
         placer, layout = self._placer_and_layout(topic, cluster)
-        # `refused` is removed at once, because it concerns only the next question of this thread.
+        # `refused` is removed at once, because it concerns only this call, the first after `on_new_batch`.
         refused: int | None = vars(self._thread).pop("refused", None)
         if refused is not None and not placer.minds_batches:
             return refused
@@ -97,4 +97,7 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
 
 
 class KafkaPython2Partitioner(TopicCallable):
-    """For kafka-python 2.x: `KafkaProducer(partitioner=KafkaPython2Partitioner("orders", "java"))`."""
+    """Places the records of one topic by any strategy, for a producer of kafka-python 2.x.
+
+    Give it to the producer: `KafkaProducer(partitioner=KafkaPython2Partitioner("orders", "java"))`.
+    """

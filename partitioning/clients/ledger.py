@@ -1,4 +1,4 @@
-"""The ledger of exactly-once writes: the version that each partition of a topic has, and how much of it.
+"""The ledger of exactly-once writes: which version of the data each partition has, and how much of it.
 
 Its entries are committed offsets of a consumer group, written in the same transaction as the records that
 they describe. The offset is the version, and the offset's metadata has the rest. Spark's executors get this
@@ -28,7 +28,7 @@ def ledger_group(app_id: str) -> str:
 
 
 def transactional_id(app_id: str, topic: str, partition: int) -> str:
-    """Return the transactional id of a partition's only writer; each partition has another one."""
+    """Return the transactional id of a partition's only writer; each partition has an id of its own."""
     return f"{ledger_group(app_id)}/{topic}/{partition}"  # a topic's name has no slash, so all ids differ
 
 

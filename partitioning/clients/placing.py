@@ -41,7 +41,7 @@ def check_explicit(topic: str, partition: object) -> None:
 
 
 def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
-    """Return librdkafka's `partitioner` that places non-empty keys as this strategy does, or None."""
+    """Return librdkafka's `partitioner` that places non-empty keys as this strategy does, if there is one."""
     # A subclass that is not built in may place records differently.
     if not isinstance(partitioner, _BY_PROFILE) or type(partitioner) not in _BY_PROFILE:
         return None
@@ -88,8 +88,8 @@ class TopicPlacer:
         self._topic = topic
         self._name = partitioner.name
         self._decide = partitioner.for_topic(topic)
-        # The powers of a strategy are checked only once: `isinstance` with a Protocol checks every name,
-        # which takes longer than to place a record.
+        # The strategy is checked for each optional Protocol only once, because `isinstance` with a Protocol
+        # checks every name of it, which takes longer than placing a record.
         self._bytes_aware = self._decide if isinstance(self._decide, BytesAware) else None
         self._batch_aware = self._decide if isinstance(self._decide, BatchAware) else None
         self._time_aware = self._decide if isinstance(self._decide, TimeAware) else None
@@ -153,7 +153,7 @@ class TopicPlacer:
                 self._bytes_aware.note_append(size, layout, enable_switch=enable_switch)
 
     def batch_ended(self, partition: int, layout: TopicLayout) -> None:
-        """Handle that an unkeyed record found no batch with room in this partition.
+        """Handle the notice that an unkeyed record found no batch with room in this partition.
 
         The client calls `place` again for the record.
         """

@@ -170,8 +170,8 @@ class Topics:
         return (now := monotonic()) >= topic.fresh_until and now >= self._silent_until
 
     def _refresh_soon(self, ask: Ask) -> None:
-        """Refresh the layouts that are too old, in a background thread, unless one is running already."""
-        # There is one refresher at a time. A second caller does not wait for it.
+        """Refresh the layouts that are too old in a background thread, unless such a thread is running."""
+        # Only one such thread runs at a time, and nobody waits for it here.
         if self._refreshing.acquire(blocking=False):
             self._refresher = Thread(target=self._refresh, args=(ask,), daemon=True)
             self._refresher.start()
@@ -209,8 +209,8 @@ class Topics:
             try:
                 layout = _layout(name, ask, _REFRESH_WITHIN_S)
             except KafkaException:
-                # This holds for all topics: silent brokers will not answer for the others either, and each
-                # question blocks.
+                # `_silent_until` holds for all topics, because silent brokers do not answer for other topics
+                # either, and each question blocks.
                 self._silent_until = monotonic() + _REFRESH_AGAIN_S
             else:
                 if layout is None:
@@ -229,8 +229,8 @@ class Topics:
         topic.layout = layout
         topic.fresh_until = monotonic() + self._max_age_s
         topic.trusted = True
-        # librdkafka may place records only from now on. So a topic's first record asks the cluster, and an
-        # unknown topic raises at once.
+        # librdkafka may place the topic's records only from now on. So the cluster was asked at the topic's
+        # first record, and an unknown topic has raised an error there.
         if self.hashing:
             self.hashed.add(name)
 
@@ -269,7 +269,7 @@ class Topics:
             BrokerUnreachableError: no broker answers; the message has the reason.
         """
         if self._config.get("enable.idempotence"):
-            # Without this, the first batch would wait 500 ms for the producer's id.
+            # Without `connected_metadata`, the first batch would wait 500 ms for the producer's id.
             ask = partial(connected_metadata, ask)
         try:
             return _layout(name, ask, within_s)

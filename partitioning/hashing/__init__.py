@@ -1,7 +1,7 @@
-"""Hash functions of Kafka clients: one module each, a scalar and a columnar twin.
+"""The hash functions of Kafka clients. Each has a module with two twins: for a single key and for a column.
 
 - The hashes are `murmur2` (Java), `kafkajs_murmur2`, `murmur3`, `fnv1a`, `crc32`, `java_string` and `boost`.
-- `modulo` makes a partition of a hash, and `words` hashes many keys at a time, word by word.
+- `modulo` turns a hash into a partition, and `words` hashes many keys at a time, word by word.
 
 These modules import nothing of this project but each other, so that `partitioning.hashing` can be sent by
 value to machines that have NumPy and nothing of ours.
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class HashFunction(NamedTuple):
-    """A hash function's twins: the signed 32-bit hash of one key, and of each key of a column.
+    """Holds the twins of a hash function: the signed 32-bit hash of one key, and of each key of a column.
 
-    A column is n + 1 offsets, where each key begins and the last one ends, into the contiguous bytes of all
-    keys; its hashes are an int32 array of shape (n,).
+    A column consists of n + 1 offsets and the contiguous bytes of all keys. The offsets say where each key
+    begins and where the last key ends. The hashes of a column are an int32 array of shape (n,).
     """
 
     scalar: Callable[[bytes], int]

@@ -1,8 +1,8 @@
-"""`boost::hash<std::string>` of Boost 1.82 and newer on 64-bit machines; of its 64 bits, the low 32.
+"""The low 32 bits of `boost::hash<std::string>`, as Boost 1.82 and newer compute it on 64-bit machines.
 
-Apache Pulsar's C++ client routes by it. A key is read in little-endian words of 8 bytes; each word is added
-to a running position, multiplied to 128 bits and folded, and XORed into the state. The last word is always
-there, with 0 to 7 bytes.
+Apache Pulsar's C++ client places records by it. A key is read in little-endian words of 8 bytes; each word is
+added to a running position, multiplied to 128 bits and folded, and XORed into the state. The last word is
+always there, with 0 to 7 bytes.
 """
 
 from typing import TypeAlias
@@ -20,7 +20,7 @@ _MULTIPLIER = 0xDF442D22CE4859B9
 
 
 def boost_hash(key: bytes) -> int:
-    """boost::hash of one key: signed 32-bit."""
+    """Return boost::hash of one key: the low 32 bits, signed."""
     position, state = _FIRST, _FIRST ^ len(key)
     for offset in range(0, len(key) + 1, 8):  # the last word, of 0 to 7 bytes, always counts
         position = (position + _STEP) & _MASK
@@ -31,7 +31,7 @@ def boost_hash(key: bytes) -> int:
 
 
 def boost_hash_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """boost::hash of each key of a column (see `hashing.HashFunction`), int32."""
+    """Return boost::hash of each key of a column (see `hashing.HashFunction`), int32."""
     starts = np.asarray(offsets[:-1], dtype=np.int64)
     lengths = np.diff(offsets).astype(np.int64)
     out = np.empty(len(starts), dtype=np.int32)

@@ -1,9 +1,10 @@
 """CRC-32 as zlib, gzip and Ethernet have it (IEEE 802.3).
 
-librdkafka's `consistent` and `consistent_random` use it, Sarama's CRC hash and ruby-kafka, too. The scalar is
-zlib's. The column takes four bytes a step from two tables of 65,536 states each: CRC is linear, so the state
-after a word is the XOR of the states after its two halves. Keys whose length is not a multiple of four get
-zeros in front; `_STARTS` holds the states that lead, through these zeros, to the usual first state.
+librdkafka's `consistent` and `consistent_random` use it, and so do Sarama's CRC hash and ruby-kafka. The hash
+of one key is zlib's. The hash of a column takes four bytes in each step, with two tables of 65,536 states
+each: CRC is linear, so the state after a word is the XOR of the states after its two halves. Keys whose
+length is not a multiple of four get zeros in front; `_STARTS` holds the states that lead, through these
+zeros, to the usual first state.
 """
 
 import zlib
@@ -17,7 +18,7 @@ _POLYNOMIAL = 0xEDB88320
 
 
 def crc32(key: bytes) -> int:
-    """CRC-32 of one key: signed 32-bit."""
+    """Return CRC-32 of one key, a signed 32-bit number."""
     value = zlib.crc32(key)
     return value - (1 << 32) if value >= 1 << 31 else value
 
@@ -38,7 +39,7 @@ def _before_zeros(state: int, count: int) -> int:
 
 
 class _AfterZeros:
-    """The states after `count` zero bytes, from each state of 16 bits, for `take` (see `numpy.ndarray.take`).
+    """Looks up the state after `count` zero bytes, from each state of 16 bits (see `numpy.ndarray.take`).
 
     Only the count is pickled: Spark sends hashes to its tasks, and a table has 256 KiB.
     """
@@ -69,15 +70,15 @@ def _mix(crc: Words, k: Words, t: Words) -> None:
     np.bitwise_and(crc, _FFFF, out=k)
     np.right_shift(crc, _16, out=t)
     # Every index is in range, so `take` need not check it; "wrap" is the fastest of NumPy's modes without a
-    # check. The low half of a word has the bytes that come first, so its table also goes over the two bytes
-    # after them.
+    # check. The low half of a word has the bytes that come first, so the states in its table are those after
+    # two more bytes.
     _LOW.take(k, out=crc, mode="wrap")
     _HIGH.take(t, out=k, mode="wrap")
     np.bitwise_xor(crc, k, out=crc)
 
 
 def _finish(crc: Words, _lengths: Words, _t: Words) -> None:
-    """Invert all bits, the last step of CRC-32; lengths do not count."""
+    """Invert all bits, the last step of CRC-32, which does not use the keys' lengths."""
     np.bitwise_not(crc, out=crc)
 
 

@@ -1,8 +1,8 @@
 """FNV-1a, 32 bits.
 
-Sarama's default, kafka-go's Hash, and librdkafka's `fnv1a`. A byte is XORed into the state, which is then
-multiplied by a prime, modulo 2**32. The prime is odd, so it has an inverse modulo 2**32: `_STARTS` are the
-states that become the usual first state after the zeros in front of a key were taken.
+Sarama's default, kafka-go's `Hash` and librdkafka's `fnv1a` use it. A byte is XORed into the state, which is
+then multiplied by a prime, modulo 2**32. The prime is odd, so it has an inverse modulo 2**32. Therefore there
+are states, `_STARTS`, that become the usual first state after the zeros in front of a key.
 """
 
 from functools import partial
@@ -16,7 +16,7 @@ _PRIME = 0x01000193
 
 
 def fnv1a(key: bytes) -> int:
-    """FNV-1a of one key: signed 32-bit."""
+    """Return FNV-1a of one key, a signed 32-bit number."""
     state = _OFFSET_BASIS
     for byte in key:
         state = (state ^ byte) * _PRIME & 0xFFFFFFFF
@@ -26,7 +26,8 @@ def fnv1a(key: bytes) -> int:
 _P = constant(_PRIME)
 _8, _FF = map(constant, (8, 0xFF))
 # Start states of keys whose length is 0, 1, 2 or 3 modulo 4. Zero bytes fill the first word of a key from the
-# front. A zero byte only multiplies the state by the prime, and the start state is divided by it as often.
+# front. A zero byte only multiplies the state by the prime. So the start state is the usual first state,
+# divided by the prime once for each zero byte.
 _STARTS = np.array(
     [_OFFSET_BASIS * pow(_PRIME, -(-length % 4), 1 << 32) % (1 << 32) for length in range(4)], dtype=np.uint32
 )

@@ -13,10 +13,10 @@ from partitioning.hashing.words import WordHash, Words, constant, hash_words
 
 
 class NotTextError(UnicodeError):
-    """A key of a column whose bytes are no UTF-8.
+    """A key of a column is not UTF-8.
 
     Attributes:
-        row: its row in the column, from 0 up.
+        row: the row of the key in the column, from 0 up.
     """
 
     def __init__(self, row: int) -> None:
@@ -25,7 +25,7 @@ class NotTextError(UnicodeError):
 
 
 def java_string(key: bytes) -> int:
-    """`String.hashCode` of the text whose UTF-8 bytes the key is: signed 32-bit; UnicodeError for others."""
+    """Return `String.hashCode` of a key that is UTF-8, signed 32-bit; raise UnicodeError for another key."""
     return hash_of_units(key.decode().encode("utf-16-le"))
 
 
@@ -53,7 +53,7 @@ def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) ->
 
 
 def hash_of_units(units: bytes) -> int:
-    """`String.hashCode` of one string, given as UTF-16 code units, the low byte first: signed 32-bit."""
+    """Return `String.hashCode`, signed 32-bit, of a string given as UTF-16 code units, low byte first."""
     state = 0
     for unit in struct.unpack(f"<{len(units) // 2}H", units):
         state = (state * 31 + unit) & 0xFFFFFFFF
@@ -61,7 +61,7 @@ def hash_of_units(units: bytes) -> int:
 
 
 def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-    """`String.hashCode` (int32) of strings of UTF-16 code units, contiguous and cut at n + 1 offsets."""
+    """Return `String.hashCode` (int32) of n strings: contiguous UTF-16 code units, cut at n + 1 offsets."""
     return hash_words(_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8))
 
 

@@ -1,6 +1,6 @@
-"""murmur2 as kafkajs had it before 2.0, its `LegacyPartitioner`.
+"""murmur2 as kafkajs computed it before 2.0; newer releases keep it as `LegacyPartitioner`.
 
-It is Kafka's but for two mistakes: products are rounded to 53 bits, and the last bytes are hashed twice.
+It is Kafka's murmur2 with two mistakes: products are rounded to 53 bits, and the last bytes are hashed twice.
 """
 
 from functools import partial
@@ -64,8 +64,8 @@ def _tail(h: Words, tail: Words, lengths: Words, t: Words) -> None:
 
     The states of keys without a tail stay as they are.
     """
-    # All keys are mixed in a copy, and then the keys with a tail are copied back. So no rows have to be
-    # picked.
+    # The states of all keys are mixed in a copy, and then those of keys with a tail are copied back. So the
+    # rows of these keys need not be picked out.
     mixed = h.copy()
     _mix(mixed, tail.copy(), t)
     np.bitwise_xor(mixed, tail, out=mixed)

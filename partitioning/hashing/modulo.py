@@ -1,4 +1,4 @@
-"""A signed 32-bit hash becomes a partition by one of three sign rules, each a scalar and a columnar twin.
+"""Turns signed 32-bit hashes into partitions by one of three sign rules, for one key and for columns.
 
 The rules differ for hashes with the top bit set, which is every second key: two clients with the same hash
 and different sign rules disagree on about half of all keys.
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from partitioning.hashing.words import CHUNK_ROWS
 
 SignRule: TypeAlias = Literal["mask", "unsigned", "absolute"]
-"""How a negative hash leads to a partition.
+"""The rule by which a negative hash leads to a partition.
 
 "mask" clears the sign bit of the hash, "unsigned" reads the hash as unsigned, and "absolute" drops the sign
 of the signed remainder.
@@ -30,9 +30,9 @@ def partition_of(hash_value: int, num_partitions: int, sign: SignRule) -> int:
 
 
 def partitions_of(hashes: NDArray[np.int32], num_partitions: int, sign: SignRule) -> NDArray[np.int32]:
-    """Return the partition of each hash: int32, shape (n,), as `hashes` has.
+    """Return the partition of each hash: int32 of shape (n,), the same shape as that of `hashes`.
 
-    Works on chunks, so that nothing but the answer is as long as the column.
+    The hashes are handled in chunks, so that no other array is as long as the result.
     """
     out = np.empty(len(hashes), np.uint32)
     count = np.uint32(num_partitions)

@@ -1,7 +1,7 @@
 """murmur2 as `org.apache.kafka.common.utils.Utils.murmur2` has it: 32 bits, seed 0x9747b28c.
 
-The Java client's hash of keys, and that of most other clients. It is Austin Appleby's 32-bit MurmurHash2;
-Kafka reads words as little-endian and takes the last 1 to 3 bytes as one word.
+The Java client and most other clients hash keys by it. It is Austin Appleby's 32-bit MurmurHash2; Kafka reads
+words as little-endian and takes the last 1 to 3 bytes as one word.
 """
 
 from functools import partial
@@ -16,10 +16,10 @@ _MULTIPLIER = 0x5BD1E995
 
 
 def murmur2(key: bytes) -> int:
-    """murmur2 of one key: signed 32-bit.
+    """Return murmur2 of one key, a signed 32-bit number.
 
-    `confluent_kafka.murmur2` cannot stand in for it: it gives a partition, for which it clears the sign bit.
-    `partition_for_key` takes that function where it is there.
+    `confluent_kafka.murmur2` cannot replace this function: it returns a partition, and clears the sign bit
+    for that. `partition_for_key` may use it if confluent-kafka is installed.
 
     >>> murmur2(b"user-42")
     1459644460
@@ -55,8 +55,8 @@ def _mix(h: Words, k: Words, t: Words) -> None:
 def _tail(h: Words, tail: Words, lengths: Words, t: Words) -> None:
     """Take the last 1 to 3 bytes of each key; a key without a tail is multiplied by 1 and stays as it is."""
     np.bitwise_xor(h, tail, out=h)
-    # `t` becomes M for a key with a tail and 1 for a key without. To pick the rows with a tail would cost
-    # more than these steps.
+    # `t` becomes M for a key with a tail and 1 for a key without. Picking the rows with a tail would take
+    # longer than these steps.
     np.bitwise_and(lengths, _3, out=t)
     np.minimum(t, _1, out=t)
     np.multiply(t, _M_LESS_1, out=t)

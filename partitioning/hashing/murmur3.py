@@ -1,6 +1,7 @@
 """murmur3_32 with seed 0 (x86, 32 bits).
 
-Apache Pulsar's Java client has it as `Murmur3_32Hash`. The scalar is mmh3's; the column needs only NumPy.
+Apache Pulsar's Java client has it as `Murmur3_32Hash`. The hash of one key is computed by the package mmh3,
+and that of a column needs only NumPy.
 """
 
 from functools import partial
@@ -12,7 +13,7 @@ from partitioning.hashing.words import WordHash, Words, constant, hash_words
 
 
 def murmur3(key: bytes) -> int:
-    """murmur3_32 of one key: signed 32-bit."""
+    """Return murmur3_32 of one key, a signed 32-bit number."""
     import mmh3  # noqa: PLC0415 - columns do without it on machines that were sent this module
 
     value: int = mmh3.hash(key)

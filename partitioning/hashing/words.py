@@ -1,10 +1,13 @@
 """Hashes a column of keys by 32-bit little-endian words: one word position of many keys at a time.
 
-Where all keys have one length of full words, the data is a matrix with a key in each row. The matrix is
-transposed, so that the words of one position are neighbours. Otherwise keys are taken in chunks, sorted by
-length, longest first, and copied into rows of equal width, so that the keys that still have a word at some
-position come first. A hash that can begin before some zeros has them in front of each key whose bytes do not
-fill its words; any other takes its last bytes apart.
+If all keys have the same length, a multiple of four bytes, the data is a matrix with a key in each row. The
+matrix is transposed, so that the words of one position are neighbours. Otherwise keys are taken in chunks,
+sorted by length, longest first, and copied into rows of equal width, so that the keys that still have a word
+at some position come first.
+
+The last 1 to 3 bytes of a key may not fill a word. A hash function that can begin with zero bytes gets zeros
+in front of such a key, so that all its words are full. Any other hash function has a step for these bytes,
+the tail of the key.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,8 +21,9 @@ Words: TypeAlias = NDArray[np.uint32]
 BLOCK_BYTES = 1 << 21
 """The most bytes that are worked on at a time: keys, their words by position, states and scratch.
 
-A step over all rows of a block takes one word, a state and scratch of each key, which an L2 cache of 512 KiB
-holds although the block is larger. So the size need not follow the machine's caches.
+A step over all rows of a block takes only one word, one state and one element of scratch of each key. For
+keys of 20 bytes or more these are at most 512 KiB, the size of an L2 cache, although the block is larger. So
+this bound need not follow the machine's caches.
 """
 
 CHUNK_ROWS = 1 << 16
@@ -32,18 +36,22 @@ _FEW_ROWS = 8  # fewer rows are hashed one by one in Python, which costs less th
 
 
 class WordHash(NamedTuple):
-    """A hash function as steps on many states. All but `start` work in place; they may overwrite the scratch.
+    """Describes a hash function by steps, each of which works on the states of many keys.
 
-    Lengths are one for each state, or one for all.
+    All steps but `start` change the states in place, and may overwrite the scratch. An array of lengths has
+    one entry for each state, or a single entry for all of them.
 
     Attributes:
-        scalar: the hash of one key, modulo 2**32.
-        start: from the keys' lengths in bytes, the first states.
-        mix: (states, words, scratch) take a full word of each key, and may overwrite it.
-        finish: (states, lengths, scratch) make the states the hashes; None if they are.
-        tail: (states, tails, lengths, scratch) take the last 0 to 3 bytes, zero-padded to a word, and may
-            overwrite them; not called where no key has any. None: `start` gives states from which the zeros
-            that fill the first word of a key lead to where the key begins.
+        scalar: returns the hash of one key; only its low 32 bits are used.
+        start: returns the first states, given the keys' lengths in bytes.
+        mix: called with (states, words, scratch); takes a full word of each key into its state, and may
+            overwrite the words.
+        finish: called with (states, lengths, scratch); turns the states into the hashes. None if the last
+            states are the hashes.
+        tail: called with (states, tails, lengths, scratch); takes the last 0 to 3 bytes of each key, padded
+            with zeros to a word, and may overwrite them. It is not called if no key has a tail. None if the
+            first word of a key is filled with zeros in front instead. Then `start` returns states that
+            become the usual first state after these zeros.
     """
 
     scalar: Callable[[bytes], int]
@@ -85,13 +93,13 @@ def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.ui
 def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
     """Return the `width` bytes from each start on, and zeros beyond both ends of the data.
 
-    Shape (n, width).
+    The result has shape (n, width), with a row for each start.
     """
     base, limit = int(starts.min()), int(starts.max()) + width
     before, after = max(-base, 0), max(limit - len(data), 0)
     data = data[max(base, 0) : limit]
-    # The maximum is not needed. To read the data in order brings it into the cache, before rows are copied in
-    # any order.
+    # The maximum is not needed. Computing it reads the data in order and so brings them into the cache,
+    # before rows are copied in any order.
     data.max(initial=0)
     if before or after:
         data = np.concatenate([np.zeros(before, np.uint8), data, np.zeros(after, np.uint8)])
@@ -101,7 +109,7 @@ def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) 
 
 
 def _aligned_arrays(arrays: int, rows: int) -> Words:
-    """Return new arrays that each begin with a cache line: steps over them take a tenth less time."""
+    """Return new arrays that each begin at a cache line's start: steps over them take a tenth less time."""
     width = -(-rows // _LINE_WORDS) * _LINE_WORDS
     spare = np.empty(arrays * width + _LINE_WORDS, dtype=np.uint32)
     first: int = -(spare.__array_interface__["data"][0] // spare.itemsize) % _LINE_WORDS
@@ -130,17 +138,17 @@ def _have_one_length(bounds: NDArray[np.int64]) -> bool:
     length = bounds[1] - bounds[0]
     if length % 4 or bounds[-1] - bounds[0] != rows * length:
         return False
-    # The comparison of sums above has refused most columns of mixed lengths, without a look at each key.
+    # The comparison of sums above has excluded most columns of mixed lengths without reading each length.
     parts = (bounds[first : first + CHUNK_ROWS + 1] for first in range(0, rows, CHUNK_ROWS))
     return all((part[1:] - part[:-1] == length).all() for part in parts)
 
 
 def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-    """Hash the keys of one chunk, of any lengths, into `out`, which has one entry a key."""
+    """Hash the keys of one chunk, of any lengths, into `out`, which has one entry for each key."""
     lengths = np.diff(bounds)
     longest = int(lengths.max())
-    # All keys have the same length, so there is nothing to sort. They are too few for `_hash_columns`, or
-    # have no full words.
+    # If all keys have the same length, there is nothing to sort. Such keys come here if they are too few for
+    # `_hash_columns`, or if their last word is not full.
     if longest * len(lengths) == bounds[-1] - bounds[0]:
         sizes = np.full(len(lengths), longest, dtype=np.uint32)
         out[:] = rule.start(sizes)
@@ -162,7 +170,7 @@ def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np
 
 
 def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-    """Hash keys with equally many full words and no tail into `states`."""
+    """Hash keys that have the same number of full words and no tail, and store the hashes in `states`."""
     matrix = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(states), -1)
     length = np.array([matrix.shape[1] * 4], dtype=np.uint32)
     start = rule.start(length)
@@ -189,9 +197,9 @@ def _hash_rows(
 
     Args:
         rule: the hash.
-        states: first states, one a key; overwritten with the hashes.
-        lengths: bytes of each key, falling.
-        starts: where each key begins in `data`.
+        states: the first state of each key; overwritten with the hashes.
+        lengths: the bytes of each key, in descending order.
+        starts: the index in `data` at which each key begins.
         data: the bytes of all keys.
     """
     words = (lengths if rule.tail else lengths + _THREE) >> 2
@@ -229,7 +237,7 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
     # `having[j]` is the number of keys with more than j full words. The tail of a key is in its row's first
     # word after the full words.
     needed = np.arange(4, 4 * width + 4, 4, dtype=np.uint32)
-    # `lengths` falls, so it is searched backwards.
+    # `lengths` is in descending order, but `searchsorted` needs ascending numbers. So it searches backwards.
     having = (rows - np.searchsorted(lengths[::-1], needed)).tolist()
     k, t, tails = _aligned_arrays(3, rows)
     left = rows
@@ -241,8 +249,8 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
             np.copyto(k[:live], matrix[:live, j])
             rule.mix(states[:live], k[:live], t[:live])
     if rule.tail and np.bitwise_and(lengths, _THREE, out=t).any():
-        # `t` becomes the bits of each tail, 0 to 24. The mask 2**bits - 1 clears the bytes of the next key,
-        # which `padded_rows` copied, too.
+        # `t` becomes the number of bits of each tail, 0 to 24. The mask 2**bits - 1 clears the bytes of the
+        # next key, which `padded_rows` copied, too.
         np.left_shift(t, _THREE, out=t)
         np.left_shift(_ONE, t, out=t)
         np.subtract(t, _ONE, out=t)
@@ -255,8 +263,8 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
 def _transpose(matrix: Words, out: Words) -> None:
     """Copy the words of each position of a matrix, which has a key in each row, into a row of `out`.
 
-    The rows are taken in tiles that stay in the nearest cache, so that each line of the data is read from a
-    far one only once, and not again for each word.
+    The rows are taken in tiles that stay in the nearest cache, so that each cache line of the data is read
+    from a slower cache only once, and not again for each word.
     """
     rows, width = matrix.shape
     step = max(1, _TILE_BYTES // (4 * max(1, width)))
@@ -268,6 +276,7 @@ def _transpose(matrix: Words, out: Words) -> None:
 def _block_rows(words: int) -> int:
     """Return how many keys of `words` 32-bit words are hashed at a time.
 
-    Each takes its words twice, as `_transpose` copies them, its state and an element of scratch.
+    A key takes the bytes of its words twice, because `_transpose` copies them, and those of its state and of
+    one element of scratch.
     """
     return min(max(_MIN_BLOCK_ROWS, BLOCK_BYTES // (8 * words + 8)), CHUNK_ROWS)

@@ -1,7 +1,8 @@
 """Models Java's `hashCode` and `HashMap`, whose results affect many decisions of Kafka.
 
 - `hash_codes` hashes and compares strings, by UTF-16 code unit as in Java.
-- `hash_map` has `HashMap` and `HashSet` with Java's single operations; `tree_bin` is a crowded bin of them.
+- `hash_map` has `HashMap` and `HashSet` with Java's single operations; `tree_bin` models a crowded bin of a
+  map.
 - `hash_map_order` computes the order of a map to which keys are only added, and `many_maps` computes it for
   many maps at once.
 - `collections` has the order of other maps, such as `TimelineKeys`: Kafka's own map, in which a coordinator

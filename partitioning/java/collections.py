@@ -22,7 +22,7 @@ _MAX_LOAD_FACTOR = 0.75
 
 
 class TimelineKeys(Generic[H]):
-    """The keys of a `TimelineHashMap` that was made without an expected size.
+    """Models the keys of a `TimelineHashMap` that is created without an expected size.
 
     The slot of a key is the highest bits of a product, so a longer table has nearly the same order. In a
     slot, the key that was added last is first. The table never becomes shorter.
@@ -105,7 +105,7 @@ def _in_order(entries: list[tuple[int, str]]) -> list[str]:
 
 
 def _improve(code: int) -> int:
-    """Return the improved hash code (`scala.collection.Hashing.improve`)."""
+    """Return a hash code after its bits are mixed as `scala.collection.Hashing.improve` does."""
     code = (code + ~(code << 9)) & _WORD
     code ^= code >> 14
     code = (code + (code << 4)) & _WORD
@@ -156,7 +156,7 @@ class PriorityQueue(Generic[E]):
                     self._sift_up(place, last)
 
     def _sift_up(self, place: int, element: E) -> None:
-        """Move an element from a free place towards the root while its parent is greater; equals stay."""
+        """Move an element from a free place towards the root, as long as its parent is strictly greater."""
         heap, key = self.heap, self._key(element)
         while place > 0:
             parent = (place - 1) >> 1
@@ -167,7 +167,7 @@ class PriorityQueue(Generic[E]):
         heap[place] = element
 
     def _sift_down(self, place: int, element: E) -> None:
-        """Move an element from a free place towards the leaves while a child is smaller; equal ones stay."""
+        """Move an element from a free place towards the leaves, as long as a child is strictly smaller."""
         heap, key = self.heap, self._key(element)
         half = len(heap) >> 1
         while place < half:

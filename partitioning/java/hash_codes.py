@@ -68,7 +68,7 @@ Key = str | int | uuid.UUID | TopicPartition | TaskId | TopicIdPartition
 """A key of a Java map: a String, an Integer, a Uuid, a TopicPartition, or one of the two classes above."""
 
 Rank = tuple[bytes | int, ...]
-"""The sort key among keys with the same hash, as Java's `compareTo`; () if Java cannot compare them."""
+"""The sort key among keys with the same hash, in the order of `compareTo`; () if Java cannot compare them."""
 
 
 def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> NDArray[np.int32]:

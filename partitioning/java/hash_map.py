@@ -32,7 +32,7 @@ TREEIFY = 8
 """Number of keys that a bin may hold before it becomes a tree: `HashMap.TREEIFY_THRESHOLD`."""
 
 UNTREEIFY = 6
-"""When a table grows, a part of a tree with at most this many keys becomes a list: `UNTREEIFY_THRESHOLD`."""
+"""The most keys of a part of a tree that becomes a list when the table grows: `UNTREEIFY_THRESHOLD`."""
 
 SHORTEST_WITH_TREES = 64
 """A table shorter than this grows instead of making a tree: `HashMap.MIN_TREEIFY_CAPACITY`."""
@@ -42,14 +42,14 @@ _LENGTHS = np.array([1 << max(capacity - 1, 0).bit_length() for capacity in rang
 
 
 def table_length(capacity: int) -> int:
-    """Return the table length of `new HashMap(capacity)`, as `HashMap.tableSizeFor`."""
+    """Return the table length of `new HashMap(capacity)`, as `HashMap.tableSizeFor` does."""
     return 1 << max(capacity - 1, 0).bit_length()
 
 
 def table_lengths(capacities: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return `table_length` of each capacity, int64."""
     lengths: NDArray[np.int64]
-    # An IndexError shows that a capacity is too large. To search the largest capacity first would take as
+    # An IndexError shows that a capacity is too large. Searching for the largest capacity first would take as
     # long as the lookup itself.
     try:
         lengths = _LENGTHS[capacities]
@@ -108,7 +108,7 @@ class HashTable(Generic[H]):
     """Keeps keys in the order of Java's `HashMap` and `HashSet`; a key can be any object.
 
     `hash_of` returns `HashMap.hash` of a key, `h ^ (h >>> 16)`, signed. `rank_of` returns the sort key among
-    keys with the same hash, as their `compareTo`.
+    keys with the same hash, which orders them as `compareTo` does.
 
     Attributes:
         _length: the length of the table, a power of two; it only grows.
@@ -150,7 +150,7 @@ class HashTable(Generic[H]):
             yield from bins.get(index, ())
 
     def add(self, value: H) -> None:
-        """Add a key as `HashMap.put` or `HashSet.add`; do nothing if it is there already.
+        """Add a key as `HashMap.put` and `HashSet.add` do; do nothing if it is there already.
 
         A new key comes last in its bin. The table doubles after that, if it exceeds its threshold.
         """
@@ -160,9 +160,9 @@ class HashTable(Generic[H]):
                 self._double()
 
     def add_first(self, key: H) -> None:
-        """Add a key as `HashMap.computeIfAbsent`, which puts a new key first in its bin.
+        """Add a key as `HashMap.computeIfAbsent` does, which puts a new key first in its bin.
 
-        The table doubles before that, even if the key is there already.
+        If the table exceeds its threshold, it doubles before that, even if the key is there already.
         """
         if len(self._hashes) > self._threshold:
             self._double()
@@ -170,7 +170,7 @@ class HashTable(Generic[H]):
             self._put(key, head=True)
 
     def discard(self, value: H) -> None:
-        """Remove a key as `HashMap.remove` or `HashSet.remove`; do nothing if it is not there."""
+        """Remove a key as `HashMap.remove` and `HashSet.remove` do; do nothing if it is not there."""
         # The table never shrinks, so a removal changes no other bin.
         spread = self._hashes.pop(value, None)
         if spread is None:
@@ -211,7 +211,7 @@ class HashTable(Generic[H]):
             self._bins[index] = [key]
         elif isinstance(content, list):
             content.insert(0 if head else len(content), key)
-            # Quirk: `computeIfAbsent` counts the new key, too, but `put` only the keys before it.
+            # Quirk: `computeIfAbsent` counts the new key, too, but `put` counts only the keys before it.
             if len(content) > TREEIFY - head:
                 if self._length < SHORTEST_WITH_TREES:
                     self._double()
@@ -236,7 +236,7 @@ class HashTable(Generic[H]):
         for index, content in self._bins.items():
             if len(content) == 1:
                 (key,) = content
-                # A shortcut for bins with one key, which most bins are.
+                # Most bins have one key, so this shortcut for them saves time.
                 bins[index + (hashes[key] & bit)] = content
                 continue
             low: list[H] = []
@@ -249,8 +249,8 @@ class HashTable(Generic[H]):
                 if isinstance(content, list) or len(keys) <= UNTREEIFY:
                     bins[where] = keys
                 else:
-                    # If all keys of a tree go the same way, Java keeps the tree with its shape. Otherwise it
-                    # builds a new tree of each part, which may change the order.
+                    # If all keys of a tree go into the same new bin, Java keeps the tree with its shape.
+                    # Otherwise it builds a new tree of each part, which may change the order.
                     bins[where] = content if len(keys) == len(content) else self._tree(keys)
         self._bins = bins
 
@@ -282,12 +282,12 @@ class HashMap(HashTable[K], MutableMapping[K, V]):
         return self._values[key]
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Set the value of a key as `put`; a new key comes last in its bin."""
+        """Set the value of a key as `put` does; a new key comes last in its bin."""
         self.add(key)
         self._values[key] = value
 
     def __delitem__(self, key: K) -> None:
-        """Remove a key as `remove`; KeyError if it is not there."""
+        """Remove a key as `remove` does, but raise KeyError if it is not there."""
         del self._values[key]
         self.discard(key)
 
@@ -333,10 +333,10 @@ def hash_map_order(
 
     Args:
         hashes: the `hashCode` of each key, in the order in which the keys are added; the keys are distinct.
-            That of an Integer is its value.
+            The hash code of an Integer is its value.
         capacity: the argument of `new HashMap(capacity)`; 16 for `new HashMap()`.
         keys: the keys, if Java can compare them: strings, or int64 of shape (n, k) whose rows compare like
-            the keys. None if it cannot.
+            the keys. None if Java cannot compare them.
 
     Returns:
         intp of shape (n,): positions in `hashes`, in iteration order.
@@ -353,7 +353,7 @@ def hash_map_order(
     length = table_length(capacity)
     while True:
         most = threshold(length)
-        # The key with which the table exceeds the threshold is added before the table doubles.
+        # The key with which the table exceeds the threshold is added before the table doubles, so it counts.
         buckets = mixed[: most + 1] & np.int32(length - 1)
         if len(buckets) > TREEIFY and np.bincount(buckets).max() > TREEIFY:
             return _order_with_trees(mixed, capacity, keys)

@@ -61,10 +61,11 @@ def iteration_order(
             rows = np.arange(len(hashes))
             rows[picked] = picked[inner.rows]
         return Order(rows, several[inner.crowded])
-    # In a bin, keys stay in the order in which they were added. So a stable sort by bin is the iteration
+    # In a bin, keys stay in the order in which they were added. So a stable sort by bin gives the iteration
     # order.
     bucket = hashes & ((last - 1).astype(np.int32)).repeat(sizes)
-    # Tables whose rows are sorted by bin already need no sort. Ascending partition numbers mostly are.
+    # Tables whose rows are sorted by bin already need no sort. Rows in the order of ascending partition
+    # numbers are mostly sorted by bin, too.
     changed = _tables_where(bucket[1:] < bucket[:-1], starts)
     rows = None
     if 2 * len(changed) > len(sizes):
@@ -147,7 +148,7 @@ def _crowded_while_growing(
     last: NDArray[np.int64],
     most: int,
 ) -> NDArray[np.bool_]:
-    """Return which tables had a bin with more than `most` keys at a length before their last one.
+    """Return which tables had a bin with more than `most` keys before they reached their last length.
 
     Args:
         starts: as in `iteration_order`.
@@ -175,7 +176,8 @@ def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> ND
     """Return the tables in which a condition holds between at least one row and the next one.
 
     Args:
-        between: for each row but the last, whether it holds between that row and the next; changed here.
+        between: for each row but the last, whether the condition holds between that row and the next. This
+            function changes the array.
         starts: the first row of each table.
     """
     # Ignore the condition between the last row of a table and the first row of the next table.
@@ -194,8 +196,8 @@ def _find_crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most
         most: number of keys that a bin may have.
     """
     crowded = np.zeros(len(starts), np.bool_)
-    # Rows are sorted by bin. So a row and the row `most` places later are in the same bin only if all rows
-    # between them are, too.
+    # Rows are sorted by bin. So if a row and the row `most` places later are in the same bin, all rows
+    # between them are, too, and the bin has more than `most` keys.
     together = (bucket[most:] == bucket[:-most]).nonzero()[0]
     if len(together):
         table = starts.searchsorted(together, side="right")

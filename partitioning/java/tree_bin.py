@@ -42,7 +42,8 @@ class TreeBin(Generic[H]):
         last = None
         for key, spread in hashes.items():
             node = self._nodes[key] = _Node(key, spread, rank_of(key))
-            # As `treeify`: the list keeps the old order of the bin, and keys go into the tree one by one.
+            # As in Java's `treeify`, the list keeps the old order of the bin, and keys go into the tree one
+            # by one.
             self._attach(node)
             self._list(node, last)
             last = node
@@ -102,7 +103,7 @@ class TreeBin(Generic[H]):
             node = node.next
 
     def _list(self, node: _Node[H], before: _Node[H] | None) -> None:
-        """Insert a node into the list, right after another one; first if that is None."""
+        """Insert a node into the list right after the node `before`, or at the front if that is None."""
         if before is None:
             after, self._first = self._first, node
         else:
@@ -121,10 +122,10 @@ class TreeBin(Generic[H]):
             node.next.previous = node.previous
 
     def _attach(self, node: _Node[H]) -> _Node[H] | None:
-        """Insert a node into the tree below the node where it belongs, and rebalance; return that node.
+        """Insert a node into the tree, rebalance the tree, and return the node's first parent.
 
-        That is its parent at the time of the insertion, as Java uses it for the list. Rotations may give the
-        node another parent after that. None if the tree was empty.
+        The first parent is the one before the rotations, which may give the node another parent. Java uses
+        the first one for the list, too. None if the tree was empty.
         """
         parent, below, is_left = None, self._root, False
         while below is not None:
@@ -160,7 +161,8 @@ class TreeBin(Generic[H]):
             assert above is not None  # a red node is not the root
             left = parent is above.left
             uncle = above.right if left else above.left
-            # A red uncle: colours are exchanged, and the grandparent may now break the rule one level up.
+            # If the uncle is red, colours are exchanged, and the grandparent may then break the rule one
+            # level up.
             if uncle is not None and uncle.red:
                 parent.red = uncle.red = False
                 above.red = True
@@ -194,9 +196,10 @@ class TreeBin(Generic[H]):
             self._replace(node, None)
 
     def _swap_with_successor(self, node: _Node[H]) -> None:
-        """Exchange a node with two children and its successor, which has no left child, with their colours.
+        """Exchange the places and colours of a node with two children and of its successor.
 
-        The nodes change places and not their keys, because the list refers to nodes.
+        The successor has no left child. The nodes themselves change places and keep their keys, because the
+        list refers to nodes.
         """
         assert node.right is not None
         low = node.right
@@ -220,7 +223,7 @@ class TreeBin(Generic[H]):
             above.left, node.parent = node, above
 
     def _replace(self, node: _Node[H], other: _Node[H] | None) -> None:
-        """Make the parent of a node refer to another node instead, or to none; the root changes likewise."""
+        """Put another node, or none, into the place of a node below its parent, or at the root."""
         parent = node.parent
         if other is not None:
             other.parent = parent
@@ -234,13 +237,13 @@ class TreeBin(Generic[H]):
     def _paint_after_removal(self, node: _Node[H]) -> None:
         """Restore the rules of the tree after a black node was removed (`balanceDeletion`).
 
-        Every path from the root down must have the same number of black nodes. Those through `node` lack one.
+        Every path from the root down must have the same number of black nodes. Paths through `node` lack one.
         """
         while (parent := node.parent) is not None and not node.red:
             left = parent.left is node
             sibling = parent.right if left else parent.left
             assert sibling is not None
-            # A red sibling is rotated above the parent, so that the next steps have a black one.
+            # A red sibling is rotated above the parent, so that the node has a black sibling from here on.
             if sibling.red:
                 sibling.red, parent.red = False, True
                 self._rotate(parent, left=left)
@@ -248,8 +251,8 @@ class TreeBin(Generic[H]):
                 assert sibling is not None
             near, far = (sibling.left, sibling.right) if left else (sibling.right, sibling.left)
             # A sibling without a red child becomes red. Then the paths through the parent lack a black node,
-            # so the parent is next. If only the near child is red, a rotation makes it the sibling, and the
-            # far child is red then.
+            # so the parent is the next node. If only the near child is red, a rotation makes that child the
+            # sibling, and the old sibling, now red, its far child.
             if far is None or not far.red:
                 if near is None or not near.red:
                     sibling.red = True

@@ -1,4 +1,4 @@
-"""All packages share these helpers; nothing in here knows a key, a group or a broker.
+"""Helpers that all packages share; none of them works on a key, a group or a broker.
 
 - `columns` sorts, groups and joins integer columns.
 - `limits` bounds input, `formats` reads YAML, TOML and JSON within these bounds, and `near` suggests names.

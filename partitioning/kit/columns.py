@@ -28,7 +28,7 @@ def join_columns(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
 def bounds(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the start of each run if runs of these sizes follow each other, and the end of the last run.
 
-    Int64 of shape (n + 1,).
+    The result is int64 of shape (n + 1,).
     """
     edges = np.zeros(len(sizes) + 1, np.int64)
     sizes.cumsum(out=edges[1:])
@@ -62,7 +62,7 @@ def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], ND
 
     If it does not, the index is the place where the value would be inserted.
     """
-    # The index of a value above all others is after the last row, which must not be read.
+    # A value above all others gets the index after that of the last row, and there is no row to read there.
     at = column.searchsorted(values)
     present = at < len(column)
     present[present] = column[at[present]] == values[present]
@@ -137,7 +137,10 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
 
 
 def range_numbers(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
-    """Return the numbers of all ranges `starts[i]` to `starts[i] + sizes[i]`, in the arguments' type."""
+    """Return the numbers of all ranges, one range after the other, in the arguments' type.
+
+    Range i has `sizes[i]` numbers, from `starts[i]` on.
+    """
     # A row's number is its own index, plus the start of its range, minus the number of rows before the range.
     ends = sizes.cumsum(dtype=sizes.dtype)
     shifts: NDArray[Any] = (starts - ends + sizes).repeat(sizes)
@@ -156,7 +159,7 @@ def _pack(
         columns: the columns, the most significant one first.
         lowest: the lowest number of each column, which is subtracted.
         widths: how many bits each column needs after that.
-        spare: how many bits the caller needs for itself.
+        spare: how many further bits the caller will shift into the integer.
     """
     # The 64th bit is the sign: a key with this bit would be negative.
     if sum(widths) + spare > 63:

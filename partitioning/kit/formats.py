@@ -1,9 +1,9 @@
 """Reads the values of YAML, TOML and JSON texts, and refuses texts that would exhaust memory or the stack.
 
 The libraries that read these formats have no such bounds. PyYAML's C code overflows the stack on nested
-brackets. The memory of a TOML reader can grow with the square of the number of parts of a key. And they raise
-whatever exception Python raises for an impossible number or date. So a text is checked before it is read, and
-every fault becomes a ValueError.
+brackets. The memory of a TOML reader can grow with the square of the number of parts of a key. For an
+impossible number or date, the libraries pass on any exception that Python raises. So a text is checked before
+it is read, and every fault becomes a ValueError.
 """
 
 import re
@@ -69,7 +69,7 @@ def decode_yaml(text: str) -> Any:
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]
-        """Names the line of a value that cannot be read, and of a key that is there for the second time."""
+        """Raises errors that name the line of a value that cannot be read, or of a key that occurs twice."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             names = set()

@@ -26,17 +26,23 @@ MAX_OFFSET = 2**63 - 1
 MAX_GROUP_PARTITIONS = 2**24
 """The most partitions of all topics of a group together: eight times what a KRaft cluster is built for.
 
-An assignor takes up to 100 bytes for each partition, so this is some 2 GB.
+An assignor takes up to 100 bytes for each partition, so this many take some 2 GB.
 """
 
 MAX_GROUP_MEMBERS = 2**20
-"""The most members of a group, each up to 1,200 bytes for an assignor; a coordinator fails far earlier."""
+"""The most members of a group, for each of which an assignor takes up to 1,200 bytes.
+
+A coordinator fails at far fewer members.
+"""
 
 MAX_SCENARIO_EVENTS = 2**20
 """The most events of a scenario; an event that concerns every consumer counts once for each of them."""
 
 MAX_SCENARIO_LOOKS = 2**20
-"""The most looks at the group by a scenario's conditions or by one autoscaler: every second for 12 days."""
+"""The most times that a scenario's conditions or one autoscaler look at the group.
+
+One look in each second reaches this bound after 12 days.
+"""
 
 MAX_RUNS = 100_000
 """The most runs (seeds) of one scenario, whose figures are all held in memory."""
@@ -54,7 +60,7 @@ def check_partitions(count: int, error: Callable[[str], Exception], where: str) 
     Args:
         count: the number of partitions.
         error: makes the exception from its message.
-        where: what has the partitions, the first words of the message.
+        where: the name of the thing that has the partitions; the message begins with it.
     """
     if count > MAX_GROUP_PARTITIONS:
         raise error(

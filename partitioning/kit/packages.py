@@ -12,7 +12,7 @@ from partitioning.errors import MissingDependencyError
 
 
 def version() -> str:
-    """Return the version of copartition, which all its packages have."""
+    """Return the version of copartition, which is the version of all its packages."""
     from importlib import metadata  # noqa: PLC0415 - costs more than the rest of the module
 
     return metadata.version("copartition")
@@ -102,7 +102,7 @@ def needs(what: str, extra: str) -> Iterator[None]:
     """Turn the failure of an import in the block into a MissingDependencyError that names the extra.
 
     Args:
-        what: what needs the package, the first words of the message.
+        what: the feature that needs the package; the message begins with it.
         extra: the extra that installs it.
     """
     try:

@@ -7,5 +7,5 @@ __all__ = ["MockCluster", "check_partitioner"]
 
 
 def __dir__() -> list[str]:
-    """Name what the package offers, for people and their editors."""
+    """Return the names that the package offers, for people and their editors."""
     return __all__

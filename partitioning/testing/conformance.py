@@ -1,7 +1,7 @@
-"""Every partitioner, ours or a stranger's, must keep these rules: call `check_partitioner` in a test.
+"""Checks the rules that every partitioner must keep, built in or not; call `check_partitioner` in a test.
 
 A rule is a function that raises an AssertionError with the key, the layout and both answers. Rules build
-their own instances from the factory, so that none depends on what another has done.
+their own instances from the factory, so that no rule depends on calls that another rule has made.
 """
 
 import pickle
@@ -27,17 +27,17 @@ LIMIT_S = 600.0
 
 
 def in_time(check: Callable[[], None], limit_s: float) -> None:
-    """Call a check in a thread; AssertionError says where the check is if it does not end in time.
+    """Call a check in a thread; if it does not end in time, raise an error that shows where it is.
 
-    The thread is left behind then.
+    In that case the thread keeps running.
 
     Args:
-        check: raises what it has to say.
-        limit_s: seconds that it may take.
+        check: a function that raises an error if the check fails.
+        limit_s: the seconds that the check may take.
 
     Raises:
-        AssertionError: it is still running, or has called `sys.exit`.
-        BaseException: whatever else the check raised.
+        AssertionError: the check is still running, or has called `sys.exit`.
+        BaseException: any other error that the check raised.
     """
     raised: list[BaseException] = []
 
@@ -137,7 +137,7 @@ def _check(factory: Factory, keys: KeyList | None) -> None:
 
     Args:
         factory: makes a new instance.
-        keys: keys to place; None takes `_keys`.
+        keys: the keys to place; None stands for those of `_keys`.
     """
     _is_a_partitioner(factory())
     keys = _keys() if keys is None else keys
@@ -158,9 +158,10 @@ def _check(factory: Factory, keys: KeyList | None) -> None:
 def _keys() -> list[bytes | None]:
     """Return about 150 keys that cover typical faults of partitioners.
 
-    Null and empty; a zero byte; text that is not ASCII; every length up to 40 bytes, so every rest of a
-    division by a word's width; twenty nulls in a row, in which a sticky strategy may change partitions; and
-    one key that is longer than a 16-bit length holds. They are the same in every run.
+    The keys are: null and empty; a zero byte; text that is not ASCII; keys of every length up to 40 bytes,
+    and thus of every length modulo the width of a word; twenty nulls in a row, in which a sticky strategy may
+    change partitions; and one key that is longer than a 16-bit length can hold. They are the same in every
+    run.
     """
     source = random.Random(0)  # noqa: S311 - test data
     keys: list[bytes | None] = [None, b"", b"\x00", b"key", "größe".encode(), None]
@@ -184,13 +185,13 @@ def _is_a_partitioner(partitioner: object) -> None:
 
 
 def _answers(topic: TopicPartitioner, keys: KeyList, layout: TopicLayout, what: str = "") -> list[int]:
-    """Return the partitions of the keys, asked one by one; each must be an int, and exist.
+    """Place the keys one by one, and return their partitions; check that they are ints and exist.
 
     Args:
-        topic: is asked.
-        keys: keys in order; a strategy with state may answer otherwise in another order.
-        layout: what the topic looks like, the same for all keys.
-        what: name of the layout for the message.
+        topic: the topic partitioner that places the keys.
+        keys: the keys in order; a strategy with state may place them differently in another order.
+        layout: the layout of the topic, the same for all keys.
+        what: the name of the layout in error messages.
     """
     answers = []
     for key in keys:
@@ -209,13 +210,15 @@ def _answers(topic: TopicPartitioner, keys: KeyList, layout: TopicLayout, what: 
 
 
 def _column(topic: TopicPartitioner, keys: Keys, layout: TopicLayout, count: int) -> list[int]:
-    """Return the partitions of the keys, asked as a column: int32, of the right shape, also for no keys.
+    """Place the keys as a column, and return their partitions; check the type and shape of the answers.
+
+    The answer for an empty column is checked, too.
 
     Args:
-        topic: is asked.
+        topic: the topic partitioner that places the keys.
         keys: keys in any form.
-        layout: what the topic looks like.
-        count: how many keys there are; not every form has a length.
+        layout: the layout of the topic.
+        count: how many keys there are; not every form of keys has a length.
     """
     answers = topic.partition_batch(keys, layout)
     assert isinstance(answers, np.ndarray), f"partition_batch returned a {type(answers).__name__}"
@@ -233,7 +236,7 @@ def _same(one: Sequence[int], other: Sequence[int], keys: KeyList, fault: str) -
 
 
 def _takes_every_form(factory: Factory, keys: KeyList) -> None:
-    """Check that a column's form changes no answer, and that a list of keys is not changed."""
+    """Check that all forms of a column get the same partitions, and that a list of keys is not changed."""
     expected = _answers(factory().for_topic("orders"), keys, TWELVE)
     as_list = list(keys)
     _column(factory().for_topic("orders"), as_list, TWELVE, len(keys))
@@ -248,7 +251,7 @@ def _takes_every_form(factory: Factory, keys: KeyList) -> None:
 
 
 def _follows_its_topic(factory: Factory, keys: KeyList) -> None:
-    """Check one instance while the topic grows, shrinks (it was made anew) and loses leaders."""
+    """Check one instance while its topic grows, shrinks (by being created again) and loses leaders."""
     layouts = [TopicLayout(3), TWELVE, TopicLayout(1), TopicLayout(12, available=[11]), TopicLayout(5)]
     one, other = factory().for_topic("orders"), factory().for_topic("orders")
     for layout in layouts:
@@ -259,7 +262,7 @@ def _follows_its_topic(factory: Factory, keys: KeyList) -> None:
 
 
 def _places_by_key(factory: Factory, keys: KeyList) -> None:
-    """Check `place_keys`, if the strategy has it: whatever its key decides, `partition` says the same."""
+    """If the strategy has `place_keys`, check that `partition` agrees for every key that it places."""
     partitioner = factory()
     if not isinstance(partitioner, PlacesByKey):
         return

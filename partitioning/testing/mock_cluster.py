@@ -1,4 +1,4 @@
-"""A Kafka cluster without a JVM: the mock cluster inside librdkafka, called by ctypes."""
+"""Runs a Kafka cluster without a JVM: the mock cluster inside librdkafka, which ctypes calls."""
 
 import ctypes
 import os
@@ -38,7 +38,8 @@ class MockCluster:
     - A topic that was not created appears with 4 partitions as soon as a client asks for it.
     - There is no controller: AdminClient calls that create, grow, delete or describe topics or groups fail.
     - Transactions begin and commit, but offsets sent to one are not kept and aborted records stay readable.
-    - kafka-python needs `api_version=(2, 0)`; its and aiokafka's groups of two and more do not settle.
+    - kafka-python needs `api_version=(2, 0)`. Groups of two or more kafka-python or aiokafka consumers never
+      become stable.
     - Java clients and @platformatic/kafka cannot read its metadata: give them a real broker.
 
     >>> with MockCluster(brokers=3) as cluster:
@@ -49,9 +50,9 @@ class MockCluster:
         brokers: how many brokers it has.
 
     Raises:
-        MissingDependencyError: confluent-kafka, or its librdkafka's mock cluster, is missing.
+        MissingDependencyError: confluent-kafka is not installed, or its librdkafka has no mock cluster.
         InvalidConfigError: `brokers` is below 1.
-        MockClusterError: librdkafka cannot start it.
+        MockClusterError: librdkafka cannot start the cluster.
     """
 
     def __init__(self, brokers: int = 1) -> None:
@@ -124,7 +125,7 @@ def _destroy(library: ctypes.CDLL, cluster: int, client: int, owner: int) -> Non
 
 @cache
 def _librdkafka() -> ctypes.CDLL:
-    """Return the librdkafka that confluent-kafka uses, with the signatures of what is called here."""
+    """Return the librdkafka that confluent-kafka uses, with signatures for the functions called here."""
     with needs("MockCluster", "kafka"):
         from confluent_kafka import cimpl  # noqa: PLC0415 - optional
     for path in _candidates(cimpl):
@@ -142,10 +143,11 @@ def _librdkafka() -> ctypes.CDLL:
 
 
 def _candidates(extension: ModuleType) -> list[str]:
-    """Return where librdkafka's functions can be found, best first.
+    """Return the paths of the files in which librdkafka's functions may be found, the best one first.
 
-    A lookup in the extension also searches what it is linked to, be it the wheel's own library or the
-    system's; only Windows searches the named file alone.
+    A lookup in the extension module also searches the libraries that it is linked to: the wheel's own
+    librdkafka, or the system's. Only Windows searches nothing but the named file; for it the wheel's own
+    libraries follow.
     """
     assert extension.__file__ is not None
     package = Path(extension.__file__).parent
@@ -157,7 +159,7 @@ def _declare(library: ctypes.CDLL) -> None:
     """Give librdkafka's functions their C signatures.
 
     Raises:
-        AttributeError: this library lacks one of them.
+        AttributeError: this library lacks one of the functions.
     """
     # Without a signature ctypes passes and returns 32-bit integers, which cuts pointers in half.
     pointer, text, number, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t

@@ -1,4 +1,6 @@
-"""Read, process, write, exactly once, with confluent-kafka: see `docs/read-process-write.md`.
+"""Reads records, processes them and writes the results exactly once, by the clients of confluent-kafka.
+
+`docs/read-process-write.md` describes it.
 
 `loop` is the function that a program calls, `member` keeps what was read and not processed yet, and
 `settings` says what exactly once requires of the clients.

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from confluent_kafka._types import HeadersType
 
 HUNG_AFTER_S = 5.0
-"""If a call of librdkafka exceeds its limit by this many seconds, the process is ended."""
+"""The seconds by which a call of librdkafka may exceed its limit before the process is ended."""
 _WATCH_AGAIN_S = 1.0
 CONNECTED_WITHIN_S = 1.0
 """The seconds to wait for a connection, with which a producer gets its id at once."""
 MOST_ABORTS = 5
-"""Aborted transactions in a row after which the loop gives up."""
+"""The number of aborted transactions in a row after which the loop gives up."""
 
 log = logging.getLogger("partitioning.clients.read_process_write")
 
@@ -56,10 +56,10 @@ class ProducerRecord(NamedTuple):
     Attributes:
         topic: the topic to write to.
         value: the serialized value; None is a tombstone.
-        key: the serialized key; None for none.
+        key: the serialized key; None for a null key.
         partition: an explicit partition; `ANY_PARTITION` lets the strategy decide.
         timestamp: milliseconds since 1970; 0 stands for now.
-        headers: names and values; None for none.
+        headers: names and values; None for no headers.
     """
 
     topic: str
@@ -191,11 +191,11 @@ def _process(
     outputs_of: Callable[[Message], list[ProducerRecord]],
     settings: LoopSettings,
 ) -> tuple[list[ProducerRecord], int]:
-    """Process records, but begin no further one when half of `max.poll.interval.ms` is over.
+    """Process records, but begin no further record after half of `max.poll.interval.ms`.
 
     Returns the outputs, and how many records were processed.
 
-    Raises GaveUpError if one record took longer than `max.poll.interval.ms`.
+    Raises GaveUpError if a single record took longer than `max.poll.interval.ms`.
     """
     process = os.getpid()
     begun = before = watched = time.monotonic()
@@ -219,7 +219,13 @@ def _process(
 
 
 def _end_forked(process: int) -> None:
-    """End this process if `process` forked it and let it return: `Consumer.close` would never end in it."""
+    """End this process if the function `process` forked it and returned in it.
+
+    `Consumer.close` would never return in such a process.
+
+    Args:
+        process: the id of the process that runs the loop.
+    """
     if os.getpid() != process:
         log.error("ending: process forked this one and let it return; end it there with os._exit")
         os._exit(1)

@@ -43,7 +43,7 @@ _PRODUCER_MUST = {
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """The complete settings of a loop in one process.
+    """Holds the complete settings of the loop in one process.
 
     Attributes:
         topics: the topics to read.
@@ -65,7 +65,7 @@ class LoopSettings:
     def of(
         cls, topics: Sequence[str], consumer: Mapping[str, Any], producer: Mapping[str, Any], batch: int
     ) -> LoopSettings:
-        """Return these settings, completed by those that the guarantee requires.
+        """Return these settings, completed by the settings that exactly once requires.
 
         Raises InvalidConfigError if a setting is missing, invalid, or contradicts the guarantee.
         """
@@ -90,7 +90,7 @@ class LoopSettings:
             {
                 "transaction.timeout.ms": _TRANSACTION_MS,
                 "metadata.recovery.strategy": "none",
-                # Half of this time passes before a new client's second connection.
+                # A new client waits for half of this time before it opens its second connection.
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 1000,
                 # A transaction with an undelivered record does not commit, so its delivery report is not
