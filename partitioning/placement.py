@@ -18,7 +18,6 @@ from partitioning.interface import PlacesByKey
 from partitioning.keys import KeyColumn, Keys, advice, key_chunks, key_column
 from partitioning.plug_ins import PARTITIONERS, call_plug_in
 from partitioning.profiles import (
-    PROFILES,
     HashesBytes,
     HashesEveryKey,
     Profile,
@@ -31,14 +30,14 @@ from partitioning.topic_partition import checked_partition_count
 
 
 def check_profile(name: str) -> None:
-    """Check that this is the name of a profile, or of a plug-in that places by key alone.
+    """Check that this is the name of a profile, client or tool, or of a plug-in that places by key alone.
 
     Raises:
         UnknownStrategyError: it is neither.
         StrategyConflictError: two installed packages have a partitioner of this name.
         BrokenPluginError: the plug-in cannot be loaded, fails, or does not make a partitioner.
     """
-    if name not in PROFILES:
+    if known_profile(name) is None:
         _plug_in(name)
 
 

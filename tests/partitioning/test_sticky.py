@@ -213,6 +213,14 @@ def test_a_setting_without_meaning_is_refused(name, config, message):
         get_partitioner(name, **config)
 
 
+@pytest.mark.parametrize("name", ["random", "sticky", "sticky-per-batch"])
+def test_keyed_records_may_be_placed_as_a_tool_places_them(name: str) -> None:
+    topic = get_partitioner(name, keyed="kcat").for_topic("orders")
+    assert topic.partition(b"order-42", TopicLayout(12)) == partition_for_key(
+        b"order-42", 12, profile="librdkafka"
+    )
+
+
 @pytest.mark.parametrize("name", ["sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random"])
 def test_an_unknown_profile_is_refused_at_once(name):
     with pytest.raises(UnknownStrategyError, match="no profile 'jvm'"):
