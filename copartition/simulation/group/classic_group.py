@@ -1,8 +1,8 @@
 """Model the coordinator of a classic group: its members, its join barrier and its assignments.
 
 The members of a group are the rows of a few columns, so a rebalance is a few operations: all members learn of
-it at their next heartbeats, join, get an answer, and open their partitions. An event that concerns only one
-member in the meantime changes that member's row.
+it at their next heartbeats, join, get an answer, and open their partitions. An event of one member in the
+meantime changes only that member's row.
 
 Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
 (cooperative), `GroupMetadataManager`.
@@ -84,7 +84,7 @@ class ClassicGroup:
         self._delay_left_ms = 0.0
         self._newcomer = False
         self._answer = DONE  # the timer at which the members have the leader's assignment
-        # When the leader's assignor is done with the last generation.
+        # The time at which the leader's assignor is done with the last generation.
         self._computed_ms = 0.0
         # The members that revoke partitions and then rejoin, and the times at which they rejoin.
         self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None
@@ -155,7 +155,8 @@ class ClassicGroup:
         Args:
             member: its membership, which stays the same.
             since_ms: the time at which its new process started; it counts as standing still from then on.
-            changed: True if the group's strategy is another one with this member, so that it must rebalance.
+            changed: True if the new process makes the group choose another strategy, so that the group must
+                rebalance.
         """
         members, now_ms = self._members, self._world.now_ms
         name = self._world.memberships.consumers[member].name
@@ -174,8 +175,8 @@ class ClassicGroup:
                 self.leader.counts = list(self._world.partitions.counts)
             self.metadata.watch()
             return
-        # The new process joins without the partitions of the old process. So for the assignor one member is
-        # gone and a new member comes.
+        # The new process joins without the partitions of the old process. So the assignor is told that one
+        # member has gone and a new member has come.
         if members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
             members.carries[member] = False
@@ -189,13 +190,13 @@ class ClassicGroup:
     def drop(self, member: int, text: str, cause: int) -> None:
         """Remove a member that left, or whose session ended; the others rebalance, or the group is empty.
 
-        `text` and `cause` are the reason, in words and as a number. If it was the last member, the assignor's
-        work is dropped, and the next generation starts without any previous owners.
+        `text` and `cause` are the reason, in words and as a number. If the last member is removed, the
+        assignor's work is dropped, and the next generation starts without any previous owners.
         """
         self._forget_session(member)
         self._members.remove(member)
-        # The leader's last decision does not know a member that has not got the last assignment, so the next
-        # decision need not treat it as gone.
+        # If the member has not got the last assignment, the leader's last decision does not know it, so the
+        # next decision need not treat it as gone.
         if self._members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
         if member == self.leader.member:
@@ -233,7 +234,7 @@ class ClassicGroup:
         self._watch_session(member, max(heard_ms, self.down_ms))
 
     def speaks(self, member: int) -> bool:
-        """Let a silent member speak again before its session ends; return whether it must pass a barrier."""
+        """Let a silent member speak again before its session ends; return whether it must join a barrier."""
         self._forget_session(member)
         # The leader's silence had cancelled the assignment. The leader assigns now, and the rebalance
         # completes.
@@ -255,7 +256,7 @@ class ClassicGroup:
     def silence_of(self, member: int) -> tuple[float, int] | None:
         """Return when a silent member was last heard of, and the cause of its partitions' pauses.
 
-        None if the member is not silent.
+        The result is None if the member is not silent.
         """
         if member not in self._absence:
             return None
@@ -278,7 +279,8 @@ class ClassicGroup:
         """Return the state of a member's client, which follows from its columns and the group's state.
 
         No table moves such a client, because the times at which it stops, joins and reads are computed all at
-        once. It counts as STABLE until its JoinGroup arrives: when it hears of the rebalance is no column.
+        once. It counts as STABLE until its JoinGroup arrives, because no column has the time at which it
+        hears of the rebalance.
         """
         if not self._members.alive[member]:
             return ClassicClientState.UNJOINED
@@ -367,10 +369,10 @@ class ClassicGroup:
             self._world.ledger.causes[self.cause] = first_of(self._blamed, BLAMED)
 
     def pass_barrier(self) -> None:
-        """Open the join barrier: all members have joined, or it has waited long enough for the others.
+        """Open the join barrier, because all members have joined or it has waited for them long enough.
 
         This is called at `barrier_ms`. The barrier stays closed if the initial delay grows, or if no member
-        has joined that could lead.
+        has joined, since then none can lead.
         """
         now_ms, members = self._world.now_ms, self._members
         # A member that joins during the initial delay makes it longer (KIP-134), up to `max.poll.interval.ms`
@@ -399,7 +401,7 @@ class ClassicGroup:
         # If the last member was dropped just now, the group is empty.
         if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             return
-        # No member has joined that could lead. So the barrier waits once more, as in Kafka, until sessions
+        # If no member has joined, none can lead. So the barrier waits once more, as in Kafka, until sessions
         # end.
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms

@@ -1,7 +1,8 @@
 """Define the states of a classic group, and the table by which it moves from one to another.
 
-They are those of Kafka's `ClassicGroup` and `GroupMetadataManager`. `ClassicGroup` in `classic_group` changes
-its state only by an event of this table, so a move that Kafka does not make ends the run.
+States and moves are those of Kafka's `ClassicGroup` and `GroupMetadataManager`. The class `ClassicGroup` in
+`classic_group` changes its state only by an event of this table, so a move that Kafka does not make ends the
+run with an error.
 """
 
 from enum import Enum, auto

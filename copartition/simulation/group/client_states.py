@@ -1,8 +1,8 @@
-"""Name the states of clients, and what happens to clients; the tables that move them stand with the clients.
+"""Name the states of clients and the events that move clients from one state to another.
 
-`ConsumerClient.MOVES` in `consumer_client` is the table of the consumer protocol (KIP-848),
-`ClassicClient.MOVES` in `classic_client` that of the classic protocol. The states have the names of the Java
-client of Kafka 4.4.
+The tables of moves are in the modules of the clients: `ConsumerClient.MOVES` in `consumer_client` for the
+consumer protocol (KIP-848), `ClassicClient.MOVES` in `classic_client` for the classic protocol. The states
+have the names of the Java client of Kafka 4.4.
 """
 
 from collections.abc import Callable, Iterable
@@ -97,7 +97,7 @@ ClientMoves = dict[tuple[Enum, ClientEvent], ClientMove]
 def rows(
     event: ClientEvent, states: Iterable[Enum], to: Enum | None, *does: Callable[[Any], None]
 ) -> ClientMoves:
-    """Return a row of a table for each of these states.
+    """Return rows of a table of moves: one row for each of these states.
 
     Args:
         event: the event.

@@ -63,7 +63,7 @@ class ClientBehaviour:
     # Bounds, in ms, of how late a member's heartbeats are on average; each member's average is drawn between
     # them.
     late_ms: tuple[float, float]
-    # The same under the consumer protocol (KIP-848); None: the client does not speak it.
+    # The same bounds under the consumer protocol (KIP-848); None: the client does not speak that protocol.
     consumer_late_ms: tuple[float, float] | None = None
     # True: a rebalance does not move the client's heartbeats. Only a heartbeat that is overdue is sent when
     # the assignment comes. False: heartbeats start again when JoinGroup is answered.
@@ -182,7 +182,7 @@ def resumed_ms(
 
     Args:
         now_ms: when the callbacks begin, in milliseconds.
-        done_ms: when they end, for each client or for one.
+        done_ms: when the callbacks end, in milliseconds: an array for several clients, or one number.
         every_ms: `ClientBehaviour.resume_every_ms`, likewise.
 
     Returns:
@@ -217,7 +217,7 @@ def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.f
 
 
 def draw_work(duration: Duration, random: Generator, polls: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return how long applications work on whole batches, `polls` of them each, in milliseconds."""
+    """Return how long each application works on whole batches, in milliseconds; `polls` has their numbers."""
     work_ms = np.zeros(len(polls))
     for number in range(int(polls.max(initial=0))):
         work_ms += np.where(number < polls, draw_many(duration, random, len(polls)), 0.0)

@@ -176,9 +176,8 @@ class Members:
     def last_heard_ms(self, member: int, now_ms: float, *, reads: bool) -> float:
         """Return the time at which the coordinator last heard of a member, in milliseconds.
 
-        Commits count, too, if it `reads`. An accepted commit renews the classic session as a heartbeat does.
-        So a member that `reads`, and whose client commits, may have been heard of later than its last
-        heartbeat.
+        An accepted commit renews the classic session as a heartbeat does. So if the member reads partitions
+        (`reads`) and its client commits offsets, its last commit counts, too.
         """
         base_ms = float(self.base_ms[member])
         beat_ms = last_until(base_ms, float(self.every_ms[member]), now_ms)
@@ -335,14 +334,14 @@ class RebalanceNotifier:
     ) -> None:
         """Let members read nothing because of their callbacks, each until its time in `ends_ms`.
 
-        A busy application stands still already, and goes on when its batch is done. The callback that it runs
-        after the batch is then not added to that.
+        A member whose application is busy already stands still, and goes on when its batch is done. It is
+        left out, so the callback that it runs after the batch does not make its pause longer.
         """
         reads = self._members.calls_back_in_poll[members] & (self._members.busy_ms[members] <= now_ms)
         self._world.ledger.suspend_members(members[reads], now_ms, ends_ms[reads], cause)
 
     def _respond(self, living: NDArray[np.int32], heard_ms: NDArray[np.float64]) -> None:
-        """Set when these members stop and join, from the milliseconds at which each learns of the rebalance.
+        """Set when these members stop and join; each learns of the rebalance at its time in `heard_ms`.
 
         A client that rejoins inside `poll` does so when its batch is done; others do at once.
         """
