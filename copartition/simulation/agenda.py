@@ -1,4 +1,4 @@
-"""Plan what happens to a group, in order: each event of a scenario as the single steps it consists of.
+"""Plan what happens to a group: take the events of a scenario apart into single steps, in order.
 
 `Event` is what a scenario says. `EventStep` is one start, close or crash of one consumer at one time;
 `unfolding` takes events apart into steps. `Agenda` has both in one queue. A step is checked against the group

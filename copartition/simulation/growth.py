@@ -1,4 +1,4 @@
-"""Estimate the records that a group skips when its topic grows, because they come before it reads.
+"""Estimate the records that a group skips when its topic grows, before it reads the new partitions.
 
 A consumer that gets a partition without a committed offset starts where `auto.offset.reset` says. Its default
 in the Java client, librdkafka, kafka-python and aiokafka is "latest", which is the end of the partition at

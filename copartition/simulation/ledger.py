@@ -211,7 +211,7 @@ class Ledger:
         at_ms: float,
         cause: int,
     ) -> None:
-        """Give partitions to other members, or other positions in their owners' lists.
+        """Give partitions to other members, or change their positions in their owners' lists.
 
         The three columns have equal length: `owner` has the member of each partition, -1 for none, and
         `position` has its index in that member's list. A partition that changes its owner stops for `cause`;
@@ -235,9 +235,10 @@ class Ledger:
     def open_all(
         self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
     ) -> None:
-        """Let members open the partitions that they were given and that are not read, for this cause.
+        """Let members open the partitions that they were given and that are not read yet.
 
-        `begins_ms` has the time at which each member begins; None means at once.
+        `begins_ms` has the time at which each member begins; None means at once. `cause` is the number of the
+        cause for which the partitions are not read until then.
         """
         now = self.now
         partitions = now.waiting_for(members)
@@ -335,7 +336,7 @@ class Ledger:
         self._write(TransitionKind.SETTLE, rows_where(still), at_ms, phase, cause)
 
     def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
-        """Let the group learn that the unread partitions of a member (-1: those of no member) are not read.
+        """Let the group notice that partitions of a member (-1: partitions without an owner) are not read.
 
         Their phase changes from UNNOTICED to PAUSED, so the rest of their pause counts as waiting at the
         barrier and no longer as detection. Partitions in any other phase are left alone: the group knows of

@@ -1,4 +1,4 @@
-"""Fold transitions into what every partition is doing, and how long partitions have stood still, by cause.
+"""Compute from transitions what every partition is doing, and how long partitions stood still, by cause.
 
 NumPy takes as long for five partitions as for five hundred, and order matters only among the transitions of
 one partition. So the first transitions of all partitions are applied together, then the second ones, and so
@@ -32,7 +32,7 @@ class TransitionKind(IntEnum):
     """Name what can happen to a partition; docs/glossary.md has the same words.
 
     The numbers have no order. `PartitionStates.apply` has one branch for each kind; STOP, STALL and LOSE
-    share the last one.
+    share the last branch.
     """
 
     OWN = 0
@@ -360,7 +360,8 @@ class PartitionStates:
             opening = self.phase[partitions] == _HANDOVER
             if np.count_nonzero(opening):
                 if self._flow is not None and not stalls:
-                    # The flow has been notified that a suspended reader stalls; now it does not go on.
+                    # If these readers were suspended, the flow was notified of a stall. Now they do not go
+                    # on, so the flow is notified of a stop.
                     self._flow.stops(partitions[opening], _times_where(at_ms, opening), committed=committed)
                 self._settle(partitions[opening], _times_where(at_ms, opening), phase, cause)
         read = self.phase[partitions] == _CONSUMING

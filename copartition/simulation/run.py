@@ -171,8 +171,8 @@ class Run:
             case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
                 assert isinstance(for_ms, float)  # the agenda has drawn the length
                 world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
-                # A stalled process stands still as a whole; after a slow poll only its application does, and
-                # its heartbeats go on.
+                # A stalled process stands still as a whole. During a slow poll only the application stands
+                # still, and heartbeats go on.
                 befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
                 befall(world.number_of(name), now_ms, now_ms + for_ms)
             case SlowNetwork(consumer=name, for_ms=for_ms, network_ms=network_ms):

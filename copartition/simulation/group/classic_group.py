@@ -61,9 +61,9 @@ class ClassicGroup:
         self.state = ClassicGroupState.EMPTY  # the present state of the group
         self.cause = 0  # the number of the cause of the present rebalance
         self.down_ms = -math.inf  # the coordinator answers no member until then
-        # The leader, and its decisions.
+        # `Leader` knows which member leads, and makes its decisions.
         self.leader = Leader(world, decisions, members, notifier)
-        # When members notice new partitions.
+        # `Metadata` knows when members notice new partitions.
         self.metadata = Metadata(world, self, members, timers, notifier)
         self._world = world
         self._members = members
@@ -80,7 +80,8 @@ class ClassicGroup:
         # members until the initial delay is over.
         self._deadline_ms = math.inf
         self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
-        # By how much the initial delay may still grow, and whether a member has joined since it grew last.
+        # `_delay_left_ms`: by how much the initial delay may still grow. `_newcomer`: whether a member has
+        # joined since the delay grew last.
         self._delay_left_ms = 0.0
         self._newcomer = False
         self._answer = DONE  # the timer at which the members have the leader's assignment
@@ -153,8 +154,9 @@ class ClassicGroup:
         In a stable group the other members do not learn of it, unless `changed`.
 
         Args:
-            member: its membership, which stays the same.
-            since_ms: the time at which its new process started; it counts as standing still from then on.
+            member: the number of the member's membership, which stays the same.
+            since_ms: the time at which the new process started; the member counts as standing still from then
+                on.
             changed: True if the new process makes the group choose another strategy, so that the group must
                 rebalance.
         """
@@ -266,7 +268,7 @@ class ClassicGroup:
         return heard_ms, self._absence[member]
 
     def arrives(self, member: int, joins_ms: float, stands_ms: float) -> None:
-        """Change when a member joins to `joins_ms`; if it must stop to join, it stops at `stands_ms`.
+        """Set the time at which a member joins; if it must stop reading to join, it stops at `stands_ms`.
 
         A cooperative member does not stop to join: it reads until it learns which partitions it loses. Times
         are milliseconds.
@@ -461,7 +463,8 @@ class ClassicGroup:
         leader = self.leader.member
         assert leader is not None, "there is one that has decided"
         self._computed_ms = now_ms + self._network_ms(leader, now_ms) / 2 + answer.took_ms
-        # The leader's SyncGroup takes half of its round trip; the answers take half of each member's.
+        # The leader's SyncGroup takes half of the leader's round trip, and the answers take half of an
+        # ordinary one. `RebalanceNotifier.begins` adds the delay of members with a slower network.
         told_ms = self._network_ms(leader, self._computed_ms) + self._costs.network_ms
         known_ms = self._computed_ms + told_ms / 2
         if BEHAVIOURS[self._world.memberships.consumers[leader].client].refreshes_as_it_assigns:

@@ -21,7 +21,7 @@ class ClassicGroupState(Enum):
 
 
 class GroupEvent(Enum):
-    """Name the events that move a classic group; each value says it in words."""
+    """Name the events that move a classic group; each value describes its event in words."""
 
     FOUND = "the group exists at time 0, or comes from a consumer group"
     REBALANCE = "a member joins, leaves, is lost or sees other partitions"

@@ -1,7 +1,7 @@
-"""Model what clients of a consumer group (KIP-848) do whichever protocol they speak.
+"""Model what clients of a consumer group (KIP-848) do under either protocol.
 
-`consumer_client` has the clients of the consumer protocol, `classic_client` those of the classic one. Each
-has its table of moves at the end of its class, which calls methods of that class and of `Client`.
+`consumer_client` has the clients of the consumer protocol, and `classic_client` those of the classic
+protocol. Each class ends with its table of moves, which calls methods of that class and of `Client`.
 
 A request takes half a round trip to arrive, and its answer the other half. `Client` is the state of the
 process itself. `GroupMember` is what the coordinator knows of it. The two differ while a message is on its
@@ -286,7 +286,8 @@ class Client(ABC):
             self._timers.at(self.wakes_ms, lambda: self._receive(answer, life, hear))
         elif isinstance(answer, Error):
             self._hear_error(answer)
-        # Otherwise the client was dropped after its request, and a later answer will say so.
+        # If the client is no member now, it was dropped after its request. Then this answer is ignored, and a
+        # later answer will say so.
         elif self._is_member:
             hear(answer)
 
@@ -449,7 +450,7 @@ class Client(ABC):
         absence = coordinator.speaks(self.member)
         if absence is not None:
             world.ledger.causes[absence] = f"{self.configured.name} stalled"
-        # A heartbeat became due while the process stood still, so it sends one at once.
+        # If a heartbeat became due while the process stood still, the process sends one at once.
         if coordinator.beats.next_ms(self.member, self._slept_ms) <= now_ms:
             coordinator.beats.restart(self.member, now_ms)
             self.beat()
@@ -484,7 +485,7 @@ class Client(ABC):
         return True
 
     def give_up(self) -> None:
-        """Let the client leave or fall silent; its application goes on with its batch unaware."""
+        """Let the client leave or fall silent; its application does not know, and goes on with its batch."""
         now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
         name = self.configured.name
         self.await_return()

@@ -57,7 +57,7 @@ REBALANCING = frozenset({ClassicClientState.PREPARING_REBALANCE, ClassicClientSt
 
 
 class ClientEvent(Enum):
-    """Name what can happen to a client of either protocol; each value says it in words."""
+    """Name what can happen to a client of either protocol; each value describes its event in words."""
 
     FOUND = "the group has this member already, at time 0 or after another kind of group"
     STARTED = "its process starts"
@@ -84,7 +84,7 @@ class ClientEvent(Enum):
 
 
 class ClientMove(NamedTuple):
-    """The state after an event, and what the client then does, in order: methods of the client."""
+    """The state after an event, and the methods of the client that are then called, in order."""
 
     to: Enum
     does: tuple[Callable[[Any], None], ...]
@@ -101,8 +101,8 @@ def rows(
 
     Args:
         event: the event.
-        states: the states in which it can happen with the same consequences.
-        to: the state after it; None: the client stays in its state.
+        states: the states in which the event has these consequences.
+        to: the state after the event; None: the client stays in its state.
         does: the client's methods that are then called.
     """
     return {(state, event): ClientMove(to or state, does) for state in states}

@@ -108,7 +108,7 @@ class ClientBehaviour:
     leaves_when_late: bool = True
 
     def in_background(self, *, eager: bool) -> bool:
-        """Return whether its members rejoin without their application.
+        """Return whether members with this client rejoin without waiting for their application.
 
         Such a member answers a rebalance even while its application works on a batch. All others wait for the
         next `poll`.
@@ -178,12 +178,12 @@ BEHAVIOURS = {
 def resumed_ms(
     now_ms: float, done_ms: NDArray[np.float64] | float, every_ms: NDArray[np.float64] | float
 ) -> NDArray[np.float64]:
-    """Return when clients read the partitions that they keep again, after revoke callbacks.
+    """Return the times at which clients read their kept partitions again, after revoke callbacks.
 
     Args:
         now_ms: when the callbacks begin, in milliseconds.
         done_ms: when the callbacks end, in milliseconds: an array for several clients, or one number.
-        every_ms: `ClientBehaviour.resume_every_ms`, likewise.
+        every_ms: `ClientBehaviour.resume_every_ms` of each client, in the shape of `done_ms`, or one number.
 
     Returns:
         Milliseconds, in the shape of `done_ms`.

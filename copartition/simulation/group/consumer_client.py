@@ -40,7 +40,7 @@ class ConsumerClient(Client):
     def _notices_ms(self, overdue_ms: float) -> float:
         """Return the time of the first heartbeat after `overdue_ms`, with which the client leaves.
 
-        A client that only falls silent does so at once.
+        For a client that falls silent instead, the result is `overdue_ms`.
         """
         leaves = self._behaviour.leaves_when_late
         return self._coordinator.beats.next_ms(self.member, overdue_ms) if leaves else overdue_ms

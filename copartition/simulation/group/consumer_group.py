@@ -110,10 +110,10 @@ class ConsumerGroup:
     """Epochs, targets and members of one group; partitions and members are numbers, times are milliseconds.
 
     Members are numbers of `Memberships`, partitions are flat indexes below `partitions`, and -1 is no member.
-    `target` and `targets` hold the same, by partition and by member. `holder` differs from `target` while
-    members give up and get partitions. A partition has at most one holder, so it is never given to two
-    members. `target_epoch` is at most `epoch`; if it is less, another target is due. The group draws nothing
-    at random and sets no timers: its answers depend only on the requests and their times.
+    `target` and `targets` hold the same assignment, by partition and by member. `holder` differs from
+    `target` while members give up and get partitions. A partition has at most one holder, so it is never
+    given to two members. `target_epoch` is at most `epoch`; if it is less, another target is due. The group
+    draws nothing at random and sets no timers: its answers depend only on the requests and their times.
     """
 
     partitions: int  # how many partitions there can ever be
@@ -172,9 +172,9 @@ class ConsumerGroup:
         self.news.clear()
 
     def adopt(self, members: Iterable[GroupMember], generation: int) -> None:
-        """Make the members of a classic group those of this one, with the partitions they were assigned.
+        """Make the members of a classic group the members of this one, with their assigned partitions.
 
-        `generation` is that of the classic group. It becomes the epoch, as in Kafka's conversion.
+        `generation` is the generation of the classic group. It becomes the epoch, as in Kafka's conversion.
         """
         for member in members:
             self._add(member)
@@ -380,7 +380,7 @@ class ConsumerGroup:
         # These fields are set without `_hold`, because the partitions go from one id of a member to another,
         # and are never free.
         member.assigned, member.revoking, member.state = before.assigned, before.revoking, before.state
-        # `Targets` uses this to find the target that the new id takes over.
+        # `GroupTargets` uses `replaces` to find the target that the new id takes over.
         member.replaces = before
         self._subscribe(member)
         self._unsubscribe(before)
@@ -436,7 +436,7 @@ class ConsumerGroup:
         ):
             lost[old].add(partition)
             won[new].add(partition)
-        # -1 is no member: partitions that had no owner before, or have none now.
+        # -1 stands for no member: it has the partitions that had no owner before, or have none now.
         for member in (lost.keys() | won.keys()) - {-1}:
             self.targets[member] = (self.targets[member] - lost[member]) | won[member]
             self.changed.add(member)

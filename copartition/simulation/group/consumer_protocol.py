@@ -178,8 +178,8 @@ class ConsumerProtocol:
         ]
         self._clients.update((client.consumer, client) for client in clients)
         coordinator.adopt(clients, handover.generation)
-        # Clients go on only after the coordinator knows all of them, because a silent one starts its session
-        # there.
+        # Clients go on only after the coordinator knows all of them, because a silent client starts its
+        # session there.
         for client, process in zip(clients, handover.members, strict=True):
             client.go_on(process)
         for consumer, at_ms in handover.joining:

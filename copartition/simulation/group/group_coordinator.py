@@ -335,9 +335,9 @@ class GroupCoordinator:
             client.begin_as_member(group.members[number].assigned)
 
     def adopt(self, clients: Iterable[MemberClient], generation: int) -> None:
-        """Make the members of a classic group those of this one, which has none yet.
+        """Make the members of a classic group the members of this group, which has none yet.
 
-        `generation` is that of the classic group.
+        `generation` is the generation of the classic group.
 
         Members keep the partitions they were assigned last, at the same positions of their lists. The epoch
         does not rise, so no partition moves until something raises it.
@@ -414,7 +414,8 @@ class GroupCoordinator:
     def _on_new_target(self) -> None:
         """Begin the rebalance to a target that was just computed.
 
-        Until the assignor is done, its partitions are in COMPUTING.
+        Until the assignor is done, partitions that the target moves and that wait for an owner are in
+        COMPUTING.
         """
         world, ledger = self._world, self._world.ledger
         if self.group.migrates:  # a member of the classic protocol joins again for every target
@@ -512,7 +513,7 @@ class GroupCoordinator:
         return absence
 
     def _watch_deadline(self, member: int, deadline_ms: float) -> None:
-        """Set when a member is expelled unless it revokes or joins again before; infinite means never."""
+        """Plan to expel a member at a time, unless it revokes or joins again before; infinite means never."""
         self._deadlines.pop(member, DONE).cancel()
         if deadline_ms < math.inf:
             self._deadlines[member] = self._timers.at(deadline_ms, lambda: self._expel(member))

@@ -123,8 +123,8 @@ FORGETFUL = frozenset({"range", "roundrobin"})
 class LeaderAnswer(NamedTuple):
     """The decision of a leader, on its way to the members.
 
-    `counts` is by topic number. If the answer is held, `assignment` is the last one without the members that
-    are gone, new members have nothing, and `decision` is the last one, too.
+    `counts` is by topic number. If the answer is held, `assignment` is the last assignment without the
+    members that are gone and with nothing for new members, and `decision` is the last decision.
     """
 
     assignment: Assignment
@@ -183,10 +183,11 @@ class Leader:
     def lose(self) -> None:
         """Record that the leader is no member any more; the coordinator names another member at once.
 
-        That is the first of the remaining members in the coordinator's `HashMap` of ids
-        (`ClassicGroup.remove`), so the ids, which are drawn at random, decide who leads. If they are unknown,
-        the seed chooses among the workers of Connect, where this matters: a delay is forgotten with its
-        leader. In all other groups no member is named here, and `elect` chooses.
+        The named member is the first of the remaining ones in the coordinator's `HashMap` of ids
+        (`ClassicGroup.remove`), so the ids, which are drawn at random, decide who leads. If ids are unknown
+        and the members are workers of Connect, the seed chooses one of them: there the choice matters,
+        because a new leader forgets a delay (KIP-415). In all other groups no member is named here, and
+        `elect` chooses.
         """
         memberships = self._world.memberships
         members = self._members.rows.tolist()
@@ -400,7 +401,7 @@ class Leader:
         generation: int,
         bare: Collection[str],
     ) -> Group:
-        """Return the group that the assignor gets: the last decision's, with members that came and went.
+        """Return the group that the assignor gets: the last one, after the joins and leaves since then.
 
         Args:
             strategy: the strategy that will assign.

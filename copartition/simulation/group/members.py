@@ -98,7 +98,7 @@ class Members:
     def mask(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return for each membership whether it is among `members`.
 
-        The last element, for index -1, is no member.
+        The last element, for index -1, stands for no member and is False.
         """
         mask = np.zeros(len(self.alive) + 1, np.bool_)
         mask[members] = True
@@ -302,7 +302,7 @@ class RebalanceNotifier:
         return begins_ms
 
     def _batches_ms(self, members: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return how long members work on records of what they read already before new partitions' records.
+        """Return how long members still work on records of old partitions before they get those of new ones.
 
         The result has shape (len(members),), in milliseconds. A member that reads nothing has no batch.
         """

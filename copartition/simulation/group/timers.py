@@ -2,7 +2,7 @@
 
 A recurring time is `phase_ms + k * every_ms` for a whole number k. It is always computed in this way before
 it is compared, so that the first time after a moment and the last time up to it agree exactly. Remainders of
-floats would not.
+floats would not agree exactly.
 """
 
 import heapq

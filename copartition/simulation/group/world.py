@@ -49,7 +49,7 @@ class Engine(Protocol):
         """Let a process stand still until `until_ms`."""
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
-        """Start a second process with the consumer's `group.instance.id`, which takes its place."""
+        """Start a second process with the consumer's `group.instance.id`, and accept or refuse it."""
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Let the coordinator answer no member until `until_ms`."""

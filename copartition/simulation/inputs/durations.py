@@ -63,7 +63,7 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True)
 class LogNormal:
-    """Spread as most latencies are: half below the median, one in twenty above `p95`; milliseconds."""
+    """Lengths spread as latencies are: half below the median, one in twenty above `p95`; milliseconds."""
 
     median: Milliseconds
     p95: Milliseconds

@@ -45,7 +45,7 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it does not have its format, or a change cannot be made.
+        ValueError: the text is not in the file's format, or a change cannot be made.
         MissingDependencyError: msgspec or PyYAML is not installed.
     """
     from partitioning.kit import formats  # noqa: PLC0415 - needs msgspec, which who has no file does without

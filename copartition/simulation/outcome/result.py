@@ -215,9 +215,9 @@ class SimulationResult:
         """Hold figures of the summary against limits: `assert_(longest_pause="<5s", duplicates=0)`.
 
         Args:
-            expected: names of `RunSummary`, with or without `_ms`. A text is a comparison, one of <= >= == !=
-                < >, and a number. A number alone means exactly that. Times other than 0 need a unit: ms, s,
-                min or h.
+            expected: name of a figure of `RunSummary`, with or without `_ms` -> its limit. A limit is a
+                comparison, one of <= >= == != < >, and a number. If it is only a number, the figure must be
+                equal to that. Times other than 0 need a unit: ms, s, min or h.
 
         Raises:
             AssertionError: figures are not as expected. The message names each figure and its value, and for
@@ -242,7 +242,7 @@ class _Limit(NamedTuple):
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the least of the values that `percent` per cent of the values do not exceed."""
+    """Return the lowest of the values that at least `percent` per cent of the values do not exceed."""
     return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))
 
 

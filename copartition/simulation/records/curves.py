@@ -129,7 +129,8 @@ def fall_times(
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
 
     def there(place: Integers) -> NDArray[np.bool_]:
-        # At an infinite time `level` is NaN, which compares as false: the target was reached before.
+        # At an infinite time `level` is NaN, so the comparison is False and the result is True: the target
+        # was reached before that time.
         at = fill.times[place]
         level = fill.behind[place] + fill.rate[place] * at
         return ~(behind[rows] + rate[rows] * at - level > target)

@@ -100,7 +100,7 @@ class ReaderChanges:
         self._round = np.full(64, -1)
         self._at = np.zeros(64)
         self._kind = np.zeros(64, np.intp)
-        # The number of the present round; `_round` compares with it.
+        # The number of the present round, with which the elements of `_round` are compared.
         self._rounds = 0
 
     def add(

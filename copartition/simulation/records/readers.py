@@ -262,7 +262,8 @@ class Readers:
             if not self._transactional:
                 reached[slots] = np.maximum(reached[slots], up_to)
         processed = np.maximum(position, reached)
-        # Records that were lost with a partition and not reached again have not been processed again either.
+        # `again` counts uncommitted records as soon as their partition is lost. Records that no reader has
+        # reached again by now are subtracted, since they have not been processed again.
         return arrived, processed, again - (processed - position), lost
 
     def _sharing(self, slots: Slots) -> _Sharing:
