@@ -231,8 +231,8 @@ class Agenda:
             return
         now_ms, entries = group.now_ms, group.log[self._read :]
         self._read = len(group.log)
-        # The names are listed first, since the caller makes each yielded event, and that writes more lines to
-        # this log.
+        # The names are listed first, since the caller carries out each event that is yielded, and that writes
+        # more lines to this log.
         for name in [entry.subject for entry in entries if entry.what == REFUSED]:
             for number, event in self._on_refusal.items():
                 if name and event.consumer in {name, ANYONE}:

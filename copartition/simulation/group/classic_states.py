@@ -15,9 +15,9 @@ class ClassicGroupState(Enum):
     EMPTY = auto()
     STABLE = auto()
     PREPARING_REBALANCE = auto()
-    """Waiting at the join barrier."""
+    """The group waits for its members at the join barrier."""
     COMPLETING_REBALANCE = auto()
-    """Waiting for the leader's assignor."""
+    """The group waits for the leader's assignor."""
 
 
 class GroupEvent(Enum):

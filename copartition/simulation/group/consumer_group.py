@@ -235,7 +235,7 @@ class ConsumerGroup:
         if epoch > member.epoch:
             return Error.FENCED_MEMBER_EPOCH
         if epoch < member.epoch:
-            # The answer with its present epoch may have been lost.
+            # The answer that told the member its present epoch may have been lost.
             lost = epoch == member.previous_epoch and owned is not None and member.assigned.issuperset(owned)
             if not lost:
                 return Error.FENCED_MEMBER_EPOCH

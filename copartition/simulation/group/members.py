@@ -154,12 +154,12 @@ class Members:
         base_ms, joins_ms = self.base_ms[members], self.joins_ms[members]
         every_ms = self.every_ms[members]
         due_ms = first_after_each(base_ms, every_ms, joins_ms)
-        # A client whose heartbeats a rebalance does not move sends one at once if it became due while the
-        # member waited at the barrier.
+        # If a rebalance does not move a client's heartbeats, and one became due while the member waited at
+        # the barrier, the client sends this one at once.
         owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a new member has sent none yet
         since_ms = np.stack([self.commit_ms[members], self.assigned_ms[members]])
-        # The client sends a heartbeat at its first check after the interval is over; it has two timers for
-        # that.
+        # The client sends a heartbeat at its first check after the interval is over; two timers make such
+        # checks.
         over_ms = due_ms - every_ms + self._settings.heartbeat_interval_ms
         wakes_ms = first_after_each(since_ms, np.array(WAKES_MS)[:, None], over_ms).min(axis=0)
         kept_ms = np.where(owed, assigned_ms, wakes_ms)

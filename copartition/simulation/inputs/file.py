@@ -181,7 +181,7 @@ def scenario_schema() -> dict[str, Any]:
     load["properties"]["rate"]["anyOf"].append(
         {"type": "string", "description": "a file that copartition audit -o json wrote."}
     )
-    # Files call settings by Kafka's names, the dataclass by Python's.
+    # Files call settings by Kafka's names, and the dataclass calls them by Python's.
     settings["properties"] = {kafka_name(name): of for name, of in settings["properties"].items()}
     topic = object_of(
         {"partitions": COUNT.schema, "racks": RACKS.schema, "id": {"type": "string", "format": "uuid"}},

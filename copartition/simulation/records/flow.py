@@ -75,7 +75,7 @@ class RecordsResult:
 
 
 _Rows = tuple[Slots, Slots, Floats, int | Slots]
-"""The columns of a `Round`, or of rows with one kind each, which happen in their order."""
+"""The columns of a `Round`, or of rows that have a kind each and happen in the order of the rows."""
 
 
 class ReaderChanges:
