@@ -1,9 +1,10 @@
-"""A consumer group before you run it: who pauses, for how long, what moves, lags, is read twice or lost.
+"""Simulate a consumer group before you run it: pauses, moves and lag, and records read twice or lost.
 
 `run` runs a scenario: `agenda` and `unfolding` plan its events, `autoscaler` decides how many consumers there
 are, and `group` is the group at work. Every transition of a partition is written to `ledger`.
-`partition_states` computes pauses from the transitions, and `records` lag. `inputs` and `outcome` are what a
-run gets and gives; `grid` makes many runs. `growth` estimates which records are skipped when a topic grows.
+`partition_states` computes pauses from the transitions, and `records` computes lag. `inputs` defines what a
+run gets, and `outcome` what it returns; `grid` makes many runs. `growth` estimates which records are skipped
+when a topic grows.
 """
 
 from typing import TYPE_CHECKING

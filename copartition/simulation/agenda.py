@@ -1,4 +1,4 @@
-"""Plan what happens to a group, in order: each event of a scenario as the single steps it consists of.
+"""Plan what happens to a group: take the events of a scenario apart into single steps, in order.
 
 `Event` is what a scenario says. `EventStep` is one start, close or crash of one consumer at one time;
 `unfolding` takes events apart into steps. `Agenda` has both in one queue. A step is checked against the group
@@ -206,13 +206,13 @@ class Agenda:
         return min(look_ms, self._queue[0].at_ms) if self._queue else look_ms
 
     def due(self, now_ms: float, group: WatchedGroup) -> Iterator[Primitive]:
-        """Yield the events due by now; the caller must make each of them before it asks for the next.
+        """Yield the events due by now; the caller must carry out each event before it asks for the next.
 
         Raises:
             ScenarioError: an event cannot happen as things are.
         """
-        # Looks at conditions come before the steps of the same time. An event that a look begins is queued
-        # for now.
+        # Looks at conditions come before the steps of the same time, because a look may put an event into the
+        # queue that is due now.
         if self._watches and self._look_ms <= now_ms:
             self._look(now_ms, group)
         while self._queue and self._queue[0].at_ms <= now_ms:
@@ -225,14 +225,14 @@ class Agenda:
     def reactions(self, group: WatchedGroup) -> Iterator[Primitive]:
         """Yield the events that a refused commit sets off, before its consumer does anything else.
 
-        The caller must make each of them before it asks for the next.
+        The caller must carry out each event before it asks for the next.
         """
         if not self._on_refusal:
             return
         now_ms, entries = group.now_ms, group.log[self._read :]
         self._read = len(group.log)
-        # The names are listed first, since the caller makes each yielded event, and that writes more lines to
-        # this log.
+        # The names are listed first, since the caller carries out each event that is yielded, and that writes
+        # more lines to this log.
         for name in [entry.subject for entry in entries if entry.what == REFUSED]:
             for number, event in self._on_refusal.items():
                 if name and event.consumer in {name, ANYONE}:
@@ -410,10 +410,10 @@ class Agenda:
     def _scale(
         self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, group: WatchedGroup
     ) -> list[EventStep]:
-        """Return the steps that bring the group to `wanted` consumers after all planned steps.
+        """Return the steps that bring the group to `wanted` consumers, counted after all planned steps.
 
-        The youngest consumers close first. A consumer that has not started yet loses its planned start. Its
-        close is left out when it is due, since the consumer does not run.
+        The youngest consumers close first. If such a consumer has not started yet, its planned start is
+        dropped, and its close is left out when it is due, since the consumer does not run.
         """
         future = self._future(group)
         if wanted < len(future):

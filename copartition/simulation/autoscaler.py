@@ -10,7 +10,7 @@ TOLERANCE = 0.1
 
 
 class Scaler:
-    """An autoscaler, with the numbers of consumers that it wanted within its cool-down.
+    """An autoscaler, which remembers the numbers of consumers that it wanted within its cool-down.
 
     `_recent` has pairs (time, number), times ascending and numbers descending. Its first number is the
     highest of the cool-down, so each look takes constant time on average.

@@ -1,4 +1,4 @@
-"""Many runs of a scenario: each combination of settings, with the same seeds, in all cores or in one."""
+"""Run a scenario many times: each combination of settings, with the same seeds, on all cores or on one."""
 
 import multiprocessing
 import os
@@ -31,7 +31,7 @@ AXES = {
 """Axis that a grid can vary -> type of its column."""
 
 _TAKES = {"string": (str,), "bigint": (int,), "boolean": (bool,), "double": (int, float)}
-"""The types of values of a column."""
+"""Type of a column -> the Python types that its values may have."""
 
 
 def column_of(axis: str) -> str:
@@ -45,7 +45,11 @@ def column_of(axis: str) -> str:
 def cells(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """Return every combination of the grid's values, the last axis changing fastest.
 
-    ScenarioError if there is no such axis, or its values are none, given twice or of another type.
+    A combination maps names of axes to values.
+
+    Raises:
+        ScenarioError: there is no such axis; or its list is empty, names a value twice, or has a value of
+            another type.
     """
     if not isinstance(grid, Mapping):
         raise ScenarioError(f"the grid is {grid!r}; give a mapping of names to lists of values")
@@ -58,7 +62,7 @@ def cell_scenario(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
     """Return the scenario of a cell.
 
     Raises:
-        ScenarioError: there is no such scenario; the message names the cell.
+        ScenarioError: the values of the cell make no possible scenario; the message names the cell.
     """
     settings = {_SETTINGS[name]: value for name, value in cell.items() if name in _SETTINGS}
     load = {_LOAD[name]: value for name, value in cell.items() if name in _LOAD}
@@ -80,13 +84,17 @@ def cell_scenario(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
 
 
 def in_cell(error: object, cell: Mapping[str, Any]) -> ScenarioError:
-    """Return the error, with the cell it is about."""
+    """Return a `ScenarioError` whose message names the cell that the error is about."""
     where = ", ".join(f"{name}={value!r}" for name, value in cell.items())
     return ScenarioError(f"the cell {where}: {error}" if where else str(error))
 
 
 def _values(name: str, values: Iterable[Any]) -> list[Any]:
-    """Return the values of one axis; ScenarioError if there is no such axis, or they are not of its type."""
+    """Return the values of one axis as a list.
+
+    Raises:
+        ScenarioError: see `cells`.
+    """
     if name not in AXES:
         raise ScenarioError(f"a grid has no axis {name!r}; {near(name, sorted(AXES))}")
     if isinstance(values, str) or not hasattr(values, "__iter__"):
@@ -105,14 +113,14 @@ def _values(name: str, values: Iterable[Any]) -> list[Any]:
 
 
 def _with_members(scenario: Scenario, members: int) -> Scenario:
-    """Return the first consumers of the scenario; if it has too few, copies of its last one are added."""
+    """Return the scenario with `members` consumers: its first ones, then copies of its last one if needed."""
     if members < 1:
         raise ScenarioError(f"members is {members}; give 1 or more")
     check_members(members, ScenarioError, "the group")
     joining = [event.consumer for event in scenario.events if isinstance(event, Join)]
     names = {consumer.name for consumer in (*scenario.consumers, *joining)}
-    # A copy of the last consumer does not get its moment of heartbeats and its member id. These two are drawn
-    # for each copy.
+    # A copy of the last consumer gets neither that consumer's heartbeat time nor its member id, because both
+    # belong to one process.
     last = scenario.consumers[-1] if scenario.consumers else Consumer("")
     kind = replace(last, beat_ms=None, member_id=None)
     free = (name for number in count() if (name := f"worker-{number}") not in names)
@@ -131,14 +139,16 @@ def simulate_grid(
     *,
     processes: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Simulate each combination of settings in all cores of this machine; a row for each run.
+    """Simulate each combination of settings on all cores of this machine; return one row for each run.
 
-    Its cell, `run`, and the fields of `RunSummary`: the rows, their order and the seeds are those of
-    `spark_integration.simulate_grid`, which takes more machines, for any number of processes.
+    A row has the values of its cell, the number of the run as `run`, and the fields of `RunSummary`. The
+    rows, their order and the seeds do not depend on the number of processes, and are those of
+    `spark_integration.simulate_grid`, which uses several machines.
 
-    A program that calls it with more than one process is a module whose own work stands behind
-    `if __name__ == "__main__":`, for each process imports it. A strategy from `register_assignor` is known to
-    this process only; one from an entry point is known to all.
+    If a program calls this with more than one process, its own work must stand below
+    `if __name__ == "__main__":`, because each process imports the program's module. A strategy from
+    `register_assignor` is known to this process only; a strategy from an entry point is known to all
+    processes.
 
     >>> crash = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
     >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [crash]})
@@ -148,14 +158,16 @@ def simulate_grid(
 
     Args:
         scenario: the group and what happens to it, or the path of its file.
-        grid: values by axis, see `AXES`; columns have underscores for dots.
+        grid: axis -> list of its values; `AXES` has the axes. In the names of columns, underscores stand for
+            dots.
         runs: how many runs of each cell, 1 or more.
-        processes: how many share them, by default one for each core that this process may use. Each takes
-            about as long to start as NumPy takes to import, so a few runs are quicker in one.
+        processes: how many processes share the runs; None means one for each core that this process may use.
+            A process takes about as long to start as NumPy takes to import, so a few runs are quicker in one
+            process.
 
     Raises:
-        ScenarioError: `runs` or `processes` is below 1, the seeds go beyond 2**63 - 1, the grid has an axis
-            that there is not, or a cell cannot be simulated; the message names it.
+        ScenarioError: `runs` or `processes` is below 1, the seeds go beyond 2**63 - 1, the grid has an
+            unknown axis, or a cell cannot be simulated; the message names the axis or the cell.
         UnknownStrategyError: there is no strategy of that name.
     """
     workers = _cores() if processes is None else processes
@@ -177,7 +189,11 @@ def simulate_grid(
 
 
 def scenario_for_runs(scenario: Scenario | str | PathLike[str], runs: int) -> Scenario:
-    """Return the scenario, read if it is a path; ScenarioError if there is no seed for each of the runs."""
+    """Return the scenario, which is read from its file if a path is given.
+
+    Raises:
+        ScenarioError: the seeds of the runs would go beyond 2**63 - 1.
+    """
     plan = scenario if isinstance(scenario, Scenario) else Scenario.from_file(scenario)
     if plan.seed + runs > 2**63:
         raise ScenarioError(f"the seed is {plan.seed}; with {runs} runs it must leave room below 2**63")
@@ -187,7 +203,7 @@ def scenario_for_runs(scenario: Scenario | str | PathLike[str], runs: int) -> Sc
 def grid_rows(
     plan: Scenario, every: Sequence[Mapping[str, Any]], numbers: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Return the rows with these numbers: row n is run n // cells of cell n % cells."""
+    """Return the rows with these numbers: row n is run n // len(every) of cell n % len(every)."""
     rows: dict[int, dict[str, Any]] = {}
     of_cells: dict[int, list[int]] = {}
     for number in numbers:

@@ -1,10 +1,10 @@
-"""Estimate the records that a group skips when its topic grows, as they come before the partitions are read.
+"""Estimate the records that a group skips when its topic grows, before it reads the new partitions.
 
 A consumer that gets a partition without a committed offset starts where `auto.offset.reset` says. Its default
 in the Java client, librdkafka, kafka-python and aiokafka is "latest", which is the end of the partition at
-that moment. So the records that were written to a new partition before are never read. This was tried on
-brokers 4.3.1 and 4.4.0 with the Java client and librdkafka, under both protocols: under "latest" each client
-skipped the records written until it had the partition, and under "earliest" none.
+that moment. So the records that were written to a new partition before that moment are never read. This was
+tried on brokers 4.3.1 and 4.4.0 with the Java client and librdkafka, under both protocols: under "latest"
+each client skipped the records written until it had the partition, and under "earliest" none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ class Discovery(NamedTuple):
 
 
 def find_discoveries(protocol: str | None, settings: Settings) -> tuple[Discovery, ...]:
-    """Return the discovery under each protocol the group may have; one if `protocol` is known, else both.
+    """Return the discovery under each protocol that the group may have: one if `protocol` is known, else two.
 
     A classic group notices new partitions when its leader refreshes its metadata; with librdkafka, when any
     member does. In a group of the consumer protocol a member's heartbeat makes the coordinator look for new
@@ -91,12 +91,13 @@ def skipped_in_run(timeline: Timeline, rates: Mapping[str, NDArray[np.float64]] 
         timeline: the phases of every partition.
         rates: topic -> records a second that come to each of its partitions; None if the run has no load.
     """
-    # `firsts` has the first row of each partition. A partition of a growth after the end of the run has no
-    # row.
+    # `firsts` has the first row of each partition. A partition that would have been added after the end of
+    # the run has no row.
     firsts = np.flatnonzero(np.diff(timeline.partition, prepend=-1))
     consumed = timeline.phase == Phase.CONSUMING
     for topic, low, high in zip(timeline.topics, timeline.first, timeline.first[1:], strict=False):
-        # Partitions of time 0 count as having committed offsets, so nothing of them is skipped.
+        # Partitions that exist at time 0 count as having committed offsets, so none of their records are
+        # skipped.
         rows = firsts[slice(*np.searchsorted(timeline.partition[firsts], (low, high)))]
         born = rows[timeline.start[rows] > 0]
         if not len(born):

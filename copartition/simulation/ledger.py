@@ -101,7 +101,7 @@ class Partitions:
         )
 
     def growth(self, topics: Iterable[int]) -> str:
-        """Return a cause in words: the group has noticed that these topics have changed.
+        """Return the text of a cause: the group has noticed that these topics have changed.
 
         A topic has changed if it has more partitions, or replicas in other racks. `topics` are topic numbers.
         """
@@ -159,7 +159,8 @@ class Ledger:
             None if scenario.load is None else RecordFlow(scenario, partitions.first, partitions.topics)
         )
         self._states = PartitionStates(partitions.total, memberships, self._partition_ms, flow=self._flow)
-        # All second readers so far. The end of one that still reads is moved forward if its process ends.
+        # All second readers so far. If the process of a zombie ends before `end_ms`, `end_ms` is set to that
+        # time.
         self._zombies: list[Zombie] = []
         self.add_partitions(partitions.present(), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
@@ -210,7 +211,7 @@ class Ledger:
         at_ms: float,
         cause: int,
     ) -> None:
-        """Give partitions to other members, or other positions in their owners' lists.
+        """Give partitions to other members, or change their positions in their owners' lists.
 
         The three columns have equal length: `owner` has the member of each partition, -1 for none, and
         `position` has its index in that member's list. A partition that changes its owner stops for `cause`;
@@ -224,8 +225,8 @@ class Ledger:
     def open(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
         """Let a member open these partitions, which are not read, in the order of their flat indexes.
 
-        It begins at `begins_ms`; None means at once. Opening takes `Costs.partition_ms` for each partition,
-        one after another. Each partition is read as soon as it is open, not only when all are.
+        The member begins at `begins_ms`; None means at once. Opening takes `Costs.partition_ms` for each
+        partition, one after another. Each partition is read as soon as it is open, not only when all are.
         """
         self._write(
             TransitionKind.OPEN, partitions, at_ms, Phase.HANDOVER, member=member, begins_ms=begins_ms
@@ -234,9 +235,10 @@ class Ledger:
     def open_all(
         self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
     ) -> None:
-        """Let members open the partitions that they were given and that are not read, for this cause.
+        """Let members open the partitions that they were given and that are not read yet.
 
-        `begins_ms` has the time at which each member begins; None means at once.
+        `begins_ms` has the time at which each member begins; None means at once. `cause` is the number of the
+        cause for which the partitions are not read until then.
         """
         now = self.now
         partitions = now.waiting_for(members)
@@ -264,7 +266,7 @@ class Ledger:
             self.flow.readers.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
 
     def stop(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
-        """Stop the partitions of members that rejoin, each member's at the time in `at_ms`."""
+        """Stop the partitions of members that rejoin, those of each member at its time in `at_ms`."""
         now = self.now
         until = now.by_member(members, at_ms)
         # `until` is NaN for members that do not rejoin. Its last element, found by index -1 of partitions
@@ -285,12 +287,14 @@ class Ledger:
     def halt_member(
         self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> NDArray[np.int32]:
-        """Stop what a member reads; return the partitions that it reads, or would if it did not stand still.
+        """Stop all that a member reads; return what it reads, or would read if it did not stand still.
 
-        The arguments are as in `halt`, but a partition that stands still already keeps its phase.
+        The arguments are as in `halt`, but a partition that stands still already keeps its phase. The result
+        has flat indexes, ascending.
         """
         had = self.owned_partitions(member)
-        # This must be read before the stop is written: afterwards the member reads none of them.
+        # `read_by_owner` must be asked before the stop is written: afterwards the member reads none of these
+        # partitions.
         read = had[self.now.read_by_owner(had, at_ms)]
         self._halt(had, at_ms, phase, cause, committed, settles=False)
         return read
@@ -308,7 +312,7 @@ class Ledger:
     def suspend_members(
         self, members: NDArray[np.int32], at_ms: float, ends_ms: NDArray[np.float64], cause: int
     ) -> None:
-        """Suspend everything that these members read, each until its time in `ends_ms`."""
+        """Suspend everything that these members read, each member until its time in `ends_ms`."""
         now = self.now
         until = now.by_member(members, ends_ms)[now.owner]
         partitions = rows_where(~np.isnan(until))
@@ -332,7 +336,7 @@ class Ledger:
         self._write(TransitionKind.SETTLE, rows_where(still), at_ms, phase, cause)
 
     def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
-        """Let the group learn that the unread partitions of a member (-1: those of no member) are not read.
+        """Let the group notice that partitions of a member (-1: partitions without an owner) are not read.
 
         Their phase changes from UNNOTICED to PAUSED, so the rest of their pause counts as waiting at the
         barrier and no longer as detection. Partitions in any other phase are left alone: the group knows of
@@ -394,7 +398,7 @@ class Ledger:
         return twice
 
     def timeline(self, consumers: tuple[str, ...], until_ms: float) -> Timeline:
-        """Return the phases of every partition up to the end of the run; `consumers` are names by number.
+        """Return the phases of every partition up to the end of the run; `consumers` has the names by number.
 
         This folds all transitions once more from the beginning, now with rows kept. They are not kept during
         the run, because most callers ask for the summary only. The caller must have ended the run; `until_ms`

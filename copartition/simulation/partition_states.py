@@ -1,4 +1,4 @@
-"""Fold transitions into what every partition is doing, and how long partitions have stood still, by cause.
+"""Compute from transitions what every partition is doing, and how long partitions stood still, by cause.
 
 NumPy takes as long for five partitions as for five hundred, and order matters only among the transitions of
 one partition. So the first transitions of all partitions are applied together, then the second ones, and so
@@ -32,7 +32,7 @@ class TransitionKind(IntEnum):
     """Name what can happen to a partition; docs/glossary.md has the same words.
 
     The numbers have no order. `PartitionStates.apply` has one branch for each kind; STOP, STALL and LOSE
-    share the last one.
+    share the last branch.
     """
 
     OWN = 0
@@ -44,9 +44,15 @@ class TransitionKind(IntEnum):
     STOP = 3
     """The partition's reader stops for a rebalance, and could commit before."""
     STALL = 4
-    """The partition's reader stands still, and may go on where it was; by itself at `begins_ms`, if given."""
+    """The partition's reader stands still, and may go on where it was.
+
+    If `begins_ms` is given, the reader goes on by itself at that time.
+    """
     LOSE = 5
-    """The partition's reader, even if it stands still, may not go on; `committed`: it could commit before."""
+    """The partition's reader, even if it stands still already, may not go on where it was.
+
+    `committed` says whether the reader could commit before.
+    """
     SETTLE = 6
     """The partition is not read from now on, because of `cause`; this is how a new partition begins."""
 
@@ -133,8 +139,8 @@ class PartitionStates:
         # How many elements of `_ready` are finite. While it is 0, that column need not be searched.
         self._opening = 0
         self._watched: NDArray[np.bool_] | None = None  # partitions that have had a second reader
-        # Parts of three columns, kept only with a flow: a partition, the time of a read, and the cause of the
-        # pause before that read.
+        # Parts of three columns, kept only with a flow: a partition, the time at which its owner begins to
+        # read it, and the cause of the pause before.
         self._read_again: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]] = []
         # Parts of three columns about watched partitions: partition, start and end of a read by the owner.
         self._read_twice: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]] = []
@@ -249,9 +255,9 @@ class PartitionStates:
         return causes
 
     def _settle(self, partitions: Index, at_ms: Times, phase: Phase, cause: int | None) -> None:
-        """Let partitions stand still in this phase. If they do not exist yet, they begin to exist.
+        """Let partitions stand still in this phase; if they do not exist yet, they begin to exist.
 
-        Either all of them exist, or none.
+        Either all of the partitions must exist already, or none of them.
 
         A partition whose handover had begun is taken out of it. The time in the phase before is added to
         `spent` first, because that needs the old phase and cause.
@@ -275,7 +281,7 @@ class PartitionStates:
         self.position[partitions] = position
 
     def _read(self, partitions: Index, at_ms: Times) -> None:
-        """Let the owners of these partitions, which stand still, read them.
+        """Let the owners of these partitions, which stand still now, read them.
 
         The pause that ends here began when the partition was read last, whatever phases and causes it went
         through since; `longest_ms` measures this whole pause.
@@ -294,11 +300,12 @@ class PartitionStates:
     def _open(
         self, partitions: Index, at_ms: Times, begins_ms: Times | None, cause: int | None, rank: Index | None
     ) -> None:
-        """Let owners open these partitions one after the other, by `rank` (None: by their lists' order).
+        """Let owners open these partitions one after the other, in the order of `rank`.
 
-        The k-th of the partitions that an owner opens now, counted from 0, is ready `(k + 1) *
-        Costs.partition_ms` after the owner begins. If opening takes no time and begins at once, the
-        partitions are read at once and never enter HANDOVER.
+        `rank` has the place of each partition among those that its owner opens now, from 0; None means the
+        order of the owner's list. The partition with rank k is ready `(k + 1) * Costs.partition_ms` after the
+        owner begins. If opening takes no time and begins at once, the partitions are read at once and never
+        enter HANDOVER.
         """
         if begins_ms is None and not self._partition_ms:
             self._read(partitions, at_ms)
@@ -317,7 +324,7 @@ class PartitionStates:
         return ranks(self.owner[partitions][order])[inverse(order)]
 
     def _halt(self, transition: Transition, partitions: Index, at_ms: Times, cause: int) -> None:
-        """Stop these partitions for a transition of kind STOP, STALL or LOSE, whose reader goes on or not."""
+        """Apply a transition of kind STOP, STALL or LOSE to these partitions."""
         kind, phase, committed = transition.kind, transition.phase, transition.committed
         if kind is TransitionKind.LOSE and self._flow is not None:
             # When the reader stalled, the flow was notified of a stall. Now it is known that the reader does
@@ -353,7 +360,8 @@ class PartitionStates:
             opening = self.phase[partitions] == _HANDOVER
             if np.count_nonzero(opening):
                 if self._flow is not None and not stalls:
-                    # The flow has been notified that a suspended reader stalls; now it does not go on.
+                    # If these readers were suspended, the flow was notified of a stall. Now they do not go
+                    # on, so the flow is notified of a stop.
                     self._flow.stops(partitions[opening], _times_where(at_ms, opening), committed=committed)
                 self._settle(partitions[opening], _times_where(at_ms, opening), phase, cause)
         read = self.phase[partitions] == _CONSUMING
@@ -393,9 +401,10 @@ class PartitionStates:
             self._opening += len(partitions)
 
     def _mature(self, partitions: Index, at_ms: Times) -> None:
-        """Let those partitions be read whose handover is over by `at_ms`.
+        """Complete those handovers of these partitions that are over by `at_ms`; their owners then read them.
 
-        Each is read from the end of its own handover on, which may be long before `at_ms`.
+        Each partition is read from the end of its own handover on, which may be long before `at_ms`. Other
+        partitions are left alone.
         """
         ripe = partitions[self._ready[partitions] <= at_ms]
         if len(ripe):
@@ -409,7 +418,7 @@ class PartitionStates:
         self._opening -= len(partitions)
 
     def _stand(self, partitions: Index, phase: Phase, cause: int | None) -> None:
-        """Set phase and cause of partitions that stand still; `touched` counts those new to the cause."""
+        """Set phase and cause of partitions that stand still; `touched` counts the ones new to the cause."""
         self.phase[partitions] = phase
         if cause is None:
             return
@@ -423,7 +432,7 @@ class PartitionStates:
     def _spend(self, partitions: Index, at_ms: Times) -> None:
         """Add the time since these partitions' last change to `spent`, under their present cause and phase.
 
-        Call this before either of the two changes.
+        Call this before the cause or the phase is changed.
         """
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
         # A run has many causes, and these partitions have few. So only the range of their numbers is counted.
@@ -432,7 +441,7 @@ class PartitionStates:
         self.spent[first : first + len(spent)] += spent
 
     def _keep(self, partitions: Index, at_ms: Times) -> None:
-        """Keep the rows that end now, if a timeline or second readers need them."""
+        """Store the phases of these partitions that end now, if a timeline or second readers need them."""
         if self._rows is None and self._watched is None:
             return
         end = np.broadcast_to(at_ms, partitions.shape)
@@ -451,8 +460,8 @@ class PartitionStates:
 def fold(transitions: Sequence[Transition], states: PartitionStates, flow: RecordFlow | None) -> None:
     """Apply these transitions in their order; `states` notifies `flow` of what they do to the records.
 
-    Neighbours that are collections are applied together, as a few columns. A transition of a column keeps its
-    place between them.
+    Neighbouring transitions whose partitions are collections are applied together, as a few columns. A
+    transition whose partitions are a column is applied alone, at its place between them.
     """
     for alone, several in groupby(transitions, lambda made: isinstance(made.partitions, np.ndarray)):
         if alone:
@@ -463,7 +472,7 @@ def fold(transitions: Sequence[Transition], states: PartitionStates, flow: Recor
 
 
 def _fold_together(several: Sequence[Transition], states: PartitionStates, flow: RecordFlow | None) -> None:
-    """Apply these collections as fewer transitions, of columns, with the same effect.
+    """Apply transitions of collections as fewer transitions of columns, with the same effect.
 
     For n = 1, 2, ..., the n-th transitions of all partitions become one column for each kind of transition
     (`_alike`); so the transitions of one partition stay in their order. A collection has no order of its own,

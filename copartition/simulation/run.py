@@ -1,4 +1,4 @@
-"""Run a scenario: the kind of group it has, its upgrade or downgrade (KIP-848), and its events in order.
+"""Run a scenario: choose the kind of group, make the events in order, and upgrade or downgrade the group.
 
 The main loop takes steps from two sources. The agenda has what people and machines do to the group; the
 engine has what the group does by itself. The loop always takes the earlier step of the two. If both are due
@@ -43,13 +43,14 @@ STEPS = 1_000
 STEPS_EACH = 10
 """A group must come to rest within `STEPS` steps and `STEPS_EACH` more for each consumer and each event.
 
-A step is one barrier passed, one session ended or one growth noticed, without an event of the scenario in
-between. A group that takes more steps is taken to move forever, and the run is refused.
+A step is one call of `Engine.advance`: a barrier that opens, a session that ends, a growth that is noticed.
+Steps are counted from the last event of the scenario. If a group takes more steps, it is assumed to move
+forever, and the run is refused.
 """
 MOST_STEPS = 2**20
-"""The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
+"""The most steps after an event in a run that `until_ms` ends, even if its group never comes to rest."""
 MINUTE_MS = 60_000
-"""Each minute of time adds the allowed steps once more to a run that `until_ms` ends.
+"""For each such time without an event, a run that `until_ms` ends may take the allowed steps once more.
 
 Without this limit on the pace, a group that rebalances every few milliseconds for hours would take many
 minutes to simulate.
@@ -57,7 +58,7 @@ minutes to simulate.
 
 
 class Run:
-    """A scenario under way: its world, its agenda, and the engine of the kind of group that it is at present.
+    """A scenario under way: its world, its agenda, and the engine of its present kind of group.
 
     `to_end` is the main loop. It sets `world.now_ms`, which never goes back. The agenda sees the group
     through the properties and methods of this class, which bring the ledger and the records up to the present
@@ -134,8 +135,8 @@ class Run:
         most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
         if scenario.until_ms is None:
             return most
-        # A scenario with `until_ms` may describe a group that never rests. A group that rebalances faster
-        # than this goes round in a circle, as a group of librdkafka does whose members pass a partition to
+        # A scenario with `until_ms` may describe a group that never rests. A group that takes more steps than
+        # this repeats itself without end, as a group of librdkafka does whose members pass a partition to
         # each other.
         return min(most * (1 + int(since_ms / MINUTE_MS)), MOST_STEPS)
 
@@ -170,8 +171,8 @@ class Run:
             case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
                 assert isinstance(for_ms, float)  # the agenda has drawn the length
                 world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
-                # A stalled process stands still as a whole; after a slow poll only its application does, and
-                # its heartbeats go on.
+                # A stalled process stands still as a whole. During a slow poll only the application stands
+                # still, and heartbeats go on.
                 befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
                 befall(world.number_of(name), now_ms, now_ms + for_ms)
             case SlowNetwork(consumer=name, for_ms=for_ms, network_ms=network_ms):
@@ -309,8 +310,8 @@ def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
 def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[SimulationResult]:
     """Run a scenario once for each seed, as `simulate` does, in a fraction of the time of separate calls.
 
-    Runs that come to the same point of the same history share the assignor's answer. Do not use this with an
-    assignor that is not deterministic.
+    Runs share the assignor's answer if the same consumers have joined and left between the same rebalances so
+    far. Do not use this with an assignor that is not deterministic.
 
     Results are computed one by one, as the caller asks for them, in the order of `seeds`. So a caller that
     keeps only the summaries never holds more than one result in memory.
@@ -341,10 +342,11 @@ def simulate_moments(scenario: Scenario, moments: Iterable[tuple[int, float]]) -
 
 
 def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
-    """Return one run, made without garbage collection: it makes thousands of objects, none in cycles.
+    """Return the result of one run, which is made without garbage collection.
 
-    Collection is switched off for the whole process, so other threads go without it too. It is switched on
-    again afterwards if it was on before.
+    A run makes thousands of objects, and hardly any of them are in cycles, so collections would cost time and
+    free little. Collection is switched off for the whole process, so other threads go without it too. It is
+    switched on again afterwards if it was on before.
     """
     collects = gc.isenabled()
     gc.disable()

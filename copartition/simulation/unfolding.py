@@ -70,7 +70,7 @@ def restart(
 
     Args:
         event: the event that says how long a consumer is away, and which strategies it comes back with.
-        at_ms: the time at which it closes, in milliseconds.
+        at_ms: the time at which the consumer closes, in milliseconds.
         consumer: the consumer as it runs now.
         length: turns a duration into milliseconds.
     """
@@ -83,8 +83,8 @@ def rolling_restart(
 ) -> list[EventStep]:
     """Return the steps in which each consumer closes and comes back, `every_ms` after the one before it.
 
-    The next consumer does not wait for the one before: if `every_ms` is shorter than the time that a consumer
-    is away, several are away together.
+    No consumer waits for the one before it: if `every_ms` is shorter than the time that a consumer is away,
+    several consumers are away together.
 
     Args:
         event: the rolling restart.
@@ -104,8 +104,8 @@ def stateful_set_roll(
 ) -> list[EventStep]:
     """Return the steps in which each consumer is restarted, the last one first.
 
-    Each waits until the one before is ready, so at most one consumer is away at a time. The highest ordinal
-    goes first, as in a Kubernetes StatefulSet.
+    Each consumer waits until the one before is ready, so at most one consumer is away at a time. The highest
+    ordinal goes first, as in a Kubernetes StatefulSet.
 
     Args:
         event: the roll.
@@ -179,7 +179,7 @@ def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Lengt
     for _ in range(event.times):
         back_ms = at_ms + away_ms
         steps += [EventStep(at_ms, Crash(at_ms, consumer.name)), starts(back_ms, consumer)]
-        # The time that the consumer now runs decides the next delay, so it is drawn first.
+        # How long the consumer now runs decides the next delay, so this time is drawn first.
         up_ms = length(event.up_ms)
         away_ms = min(event.backoff_ms if up_ms >= 2 * event.most_ms else 2 * away_ms, event.most_ms)
         at_ms = back_ms + up_ms
@@ -191,8 +191,8 @@ def newcomers(
 ) -> list[Consumer]:
     """Return `number` more consumers like `like`, with the first free numbers in their names.
 
-    A number is free if no consumer of `present` has it in its name. If a consumer had this name earlier, the
-    new one gets that consumer's configuration, but the strategies of `like`.
+    A number is free if the name with this number is not in `present`. If a consumer had the name earlier, the
+    new consumer gets that consumer's configuration, but the strategies of `like`.
 
     >>> [consumer.name for consumer in newcomers(2, Consumer("worker-1"), {"worker-0", "worker-1"}, {})]
     ['worker-2', 'worker-3']
@@ -200,7 +200,7 @@ def newcomers(
     Args:
         number: how many consumers are added.
         like: the consumer whose configuration and whose name, up to its number, new consumers get.
-        present: the names of the consumers that run now.
+        present: the names that are taken; no new consumer gets one of them.
         all_so_far: name -> the consumer that last had the name, of all consumers of the run so far.
     """
     named = _NUMBERED.fullmatch(like.name)
@@ -214,7 +214,7 @@ def newcomers(
 
 
 def _next_revision(name: str, names: set[str]) -> str:
-    """Return the name of the consumer that replaces another one, ending as "-r2"; add it to `names`."""
+    """Return the name of the consumer that replaces another one, such as "worker-3-r2"; add it to `names`."""
     named = _REVISED.fullmatch(name)
     stem, revision = (named[1], int(named[2])) if named else (name, 1)
     new = next(new for turn in count(revision + 1) if (new := f"{stem}-r{turn}") not in names)

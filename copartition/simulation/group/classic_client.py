@@ -26,8 +26,9 @@ _MEMBER = (_PREPARING, _COMPLETING, _STABLE)
 class ClassicClient(Client):
     """A process that speaks the classic protocol, in a group of the consumer protocol; see `Client`.
 
-    The answer to a heartbeat asks it to join again. Under an eager strategy it gives up all partitions before
-    it does. Under a cooperative one it joins once more after each assignment that took partitions away.
+    The answer to a heartbeat asks it to join again. Under an eager strategy the client gives up all
+    partitions before it joins again. Under a cooperative strategy it joins once more after each assignment
+    that took partitions away.
     """
 
     classic = True
@@ -85,12 +86,12 @@ class ClassicClient(Client):
 
     @property
     def _eager(self) -> bool:
-        """True if one of its strategies is eager, which makes the whole client eager."""
+        """True if one of the client's strategies is eager, which makes the whole client eager."""
         return any(speaks_eager(self.configured, self._world))
 
     @property
     def _in_background(self) -> bool:
-        """True if it joins again without waiting for its application to poll."""
+        """True if the client joins again without waiting for its application to poll."""
         return self._behaviour.in_background(eager=self._eager)
 
     def _arrive(self, life: int) -> None:
@@ -140,7 +141,7 @@ class ClassicClient(Client):
     def open_when_free(self) -> None:
         """Work on the assignment: at once if the client is inside `poll`, else when its application polls.
 
-        It is inside `poll` unless it has joined in the background.
+        A client is inside `poll` unless it has joined in the background.
         """
         if self._in_background:
             self._poll_next()
@@ -193,7 +194,8 @@ class ClassicClient(Client):
         **rows(ClientEvent.FORGOTTEN, _MEMBER, _UNJOINED, Client.read_on),
         **rows(ClientEvent.FENCED, ClassicClientState, _UNJOINED, Client.note_fenced, Client.await_poll),
         **rows(ClientEvent.POLLED, (_UNJOINED,), _PREPARING, rejoin),
-        # It joins again when the batch is done. A client that is to do so already ignores this, as Kafka's.
+        # The client joins again when the batch is done. If it is waiting for that already, it ignores the
+        # answer, as Kafka's client does.
         **rows(ClientEvent.FENCED_BUSY, _MEMBER, _UNJOINED, Client.note_fenced, Client.await_return),
         **rows(ClientEvent.FENCED_BUSY, (_UNJOINED,), None),
         **rows(ClientEvent.BUSY, _MEMBER, None, Client.work),

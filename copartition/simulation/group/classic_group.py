@@ -1,8 +1,8 @@
 """Model the coordinator of a classic group: its members, its join barrier and its assignments.
 
 The members of a group are the rows of a few columns, so a rebalance is a few operations: all members learn of
-it at their next heartbeats, join, get an answer, and open their partitions. An event that concerns only one
-member in the meantime changes that member's row.
+it at their next heartbeats, join, get an answer, and open their partitions. An event of one member in the
+meantime changes only that member's row.
 
 Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
 (cooperative), `GroupMetadataManager`.
@@ -61,9 +61,9 @@ class ClassicGroup:
         self.state = ClassicGroupState.EMPTY  # the present state of the group
         self.cause = 0  # the number of the cause of the present rebalance
         self.down_ms = -math.inf  # the coordinator answers no member until then
-        # The leader, and its decisions.
+        # `Leader` knows which member leads, and makes its decisions.
         self.leader = Leader(world, decisions, members, notifier)
-        # When members notice new partitions.
+        # `Metadata` knows when members notice new partitions.
         self.metadata = Metadata(world, self, members, timers, notifier)
         self._world = world
         self._members = members
@@ -80,11 +80,12 @@ class ClassicGroup:
         # members until the initial delay is over.
         self._deadline_ms = math.inf
         self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
-        # By how much the initial delay may still grow, and whether a member has joined since it grew last.
+        # `_delay_left_ms`: by how much the initial delay may still grow. `_newcomer`: whether a member has
+        # joined since the delay grew last.
         self._delay_left_ms = 0.0
         self._newcomer = False
         self._answer = DONE  # the timer at which the members have the leader's assignment
-        # When the leader's assignor is done with the last generation.
+        # The time at which the leader's assignor is done with the last generation.
         self._computed_ms = 0.0
         # The members that revoke partitions and then rejoin, and the times at which they rejoin.
         self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None
@@ -153,9 +154,11 @@ class ClassicGroup:
         In a stable group the other members do not learn of it, unless `changed`.
 
         Args:
-            member: its membership, which stays the same.
-            since_ms: the time at which its new process started; it counts as standing still from then on.
-            changed: True if the group's strategy is another one with this member, so that it must rebalance.
+            member: the number of the member's membership, which stays the same.
+            since_ms: the time at which the new process started; the member counts as standing still from then
+                on.
+            changed: True if the new process makes the group choose another strategy, so that the group must
+                rebalance.
         """
         members, now_ms = self._members, self._world.now_ms
         name = self._world.memberships.consumers[member].name
@@ -174,8 +177,8 @@ class ClassicGroup:
                 self.leader.counts = list(self._world.partitions.counts)
             self.metadata.watch()
             return
-        # The new process joins without the partitions of the old process. So for the assignor one member is
-        # gone and a new member comes.
+        # The new process joins without the partitions of the old process. So the assignor is told that one
+        # member has gone and a new member has come.
         if members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
             members.carries[member] = False
@@ -189,13 +192,13 @@ class ClassicGroup:
     def drop(self, member: int, text: str, cause: int) -> None:
         """Remove a member that left, or whose session ended; the others rebalance, or the group is empty.
 
-        `text` and `cause` are the reason, in words and as a number. If it was the last member, the assignor's
-        work is dropped, and the next generation starts without any previous owners.
+        `text` and `cause` are the reason, in words and as a number. If the last member is removed, the
+        assignor's work is dropped, and the next generation starts without any previous owners.
         """
         self._forget_session(member)
         self._members.remove(member)
-        # The leader's last decision does not know a member that has not got the last assignment, so the next
-        # decision need not treat it as gone.
+        # If the member has not got the last assignment, the leader's last decision does not know it, so the
+        # next decision need not treat it as gone.
         if self._members.carries[member]:
             self.leader.gone.add(self._world.memberships.ids[member])
         if member == self.leader.member:
@@ -233,7 +236,7 @@ class ClassicGroup:
         self._watch_session(member, max(heard_ms, self.down_ms))
 
     def speaks(self, member: int) -> bool:
-        """Let a silent member speak again before its session ends; return whether it must pass a barrier."""
+        """Let a silent member speak again before its session ends; return whether it must join a barrier."""
         self._forget_session(member)
         # The leader's silence had cancelled the assignment. The leader assigns now, and the rebalance
         # completes.
@@ -255,7 +258,7 @@ class ClassicGroup:
     def silence_of(self, member: int) -> tuple[float, int] | None:
         """Return when a silent member was last heard of, and the cause of its partitions' pauses.
 
-        None if the member is not silent.
+        The result is None if the member is not silent.
         """
         if member not in self._absence:
             return None
@@ -265,7 +268,7 @@ class ClassicGroup:
         return heard_ms, self._absence[member]
 
     def arrives(self, member: int, joins_ms: float, stands_ms: float) -> None:
-        """Change when a member joins to `joins_ms`; if it must stop to join, it stops at `stands_ms`.
+        """Set the time at which a member joins; if it must stop reading to join, it stops at `stands_ms`.
 
         A cooperative member does not stop to join: it reads until it learns which partitions it loses. Times
         are milliseconds.
@@ -278,7 +281,8 @@ class ClassicGroup:
         """Return the state of a member's client, which follows from its columns and the group's state.
 
         No table moves such a client, because the times at which it stops, joins and reads are computed all at
-        once. It counts as STABLE until its JoinGroup arrives: when it hears of the rebalance is no column.
+        once. It counts as STABLE until its JoinGroup arrives, because no column has the time at which it
+        hears of the rebalance.
         """
         if not self._members.alive[member]:
             return ClassicClientState.UNJOINED
@@ -367,10 +371,10 @@ class ClassicGroup:
             self._world.ledger.causes[self.cause] = first_of(self._blamed, BLAMED)
 
     def pass_barrier(self) -> None:
-        """Open the join barrier: all members have joined, or it has waited long enough for the others.
+        """Open the join barrier, because all members have joined or it has waited for them long enough.
 
         This is called at `barrier_ms`. The barrier stays closed if the initial delay grows, or if no member
-        has joined that could lead.
+        has joined, since then none can lead.
         """
         now_ms, members = self._world.now_ms, self._members
         # A member that joins during the initial delay makes it longer (KIP-134), up to `max.poll.interval.ms`
@@ -399,7 +403,7 @@ class ClassicGroup:
         # If the last member was dropped just now, the group is empty.
         if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             return
-        # No member has joined that could lead. So the barrier waits once more, as in Kafka, until sessions
+        # If no member has joined, none can lead. So the barrier waits once more, as in Kafka, until sessions
         # end.
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
@@ -459,7 +463,8 @@ class ClassicGroup:
         leader = self.leader.member
         assert leader is not None, "there is one that has decided"
         self._computed_ms = now_ms + self._network_ms(leader, now_ms) / 2 + answer.took_ms
-        # The leader's SyncGroup takes half of its round trip; the answers take half of each member's.
+        # The leader's SyncGroup takes half of the leader's round trip, and the answers take half of an
+        # ordinary one. `RebalanceNotifier.begins` adds the delay of members with a slower network.
         told_ms = self._network_ms(leader, self._computed_ms) + self._costs.network_ms
         known_ms = self._computed_ms + told_ms / 2
         if BEHAVIOURS[self._world.memberships.consumers[leader].client].refreshes_as_it_assigns:

@@ -53,8 +53,8 @@ class ClassicProtocol:
         self._world = world
         self._members = Members(world.scenario.settings)
         self._timers = Timers()
-        # There are two callbacks: one for a batch that takes too long, one for a member that the barrier
-        # gives up.
+        # `_leave_when_overdue` is called for a batch that takes too long, `_on_expelled` for a member that
+        # the barrier no longer waits for.
         self._notifier = RebalanceNotifier(world, self._members, self._leave_when_overdue)
         self._group = ClassicGroup(
             world, decisions, self._members, self._timers, self._notifier, self._on_expelled
@@ -80,8 +80,8 @@ class ClassicProtocol:
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
         """End a process; if it closes and leaves the group, it sends LeaveGroup.
 
-        If LeaveGroup is sent, the partitions wait for the barrier at once, and it arrives a revoke callback
-        and half a round trip later. Otherwise the partitions are unnoticed until the session ends.
+        If LeaveGroup is sent, the partitions wait for the barrier at once, and LeaveGroup arrives a revoke
+        callback and half a round trip later. Otherwise the partitions are unnoticed until the session ends.
         """
         self._forget_plans(consumer)
         self._world.ledger.end_process(consumer, now_ms)
@@ -114,8 +114,8 @@ class ClassicProtocol:
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """Keep a consumer's application from calling `poll` until `until_ms`.
 
-        Its partitions and a barrier wait for that long. If it is longer than `max.poll.interval.ms`, the
-        client leaves the group meanwhile.
+        Its partitions wait until then, and so does a barrier. If that takes longer than
+        `max.poll.interval.ms`, the client leaves the group meanwhile.
         """
         member = self._member_of(consumer)
         if member is None or self._group.client_state(member) is not ClassicClientState.STABLE:
@@ -141,9 +141,9 @@ class ClassicProtocol:
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """Stop a process until `until_ms`.
 
-        If that is longer than its session, it wakes up without knowing that it is no longer a member. If its
-        session is longer, the coordinator never notices, and the process goes on reading where it was.
-        Everything that the process would do by itself is put off.
+        If the process stands still for longer than its session, it wakes up without knowing that it is no
+        longer a member. Otherwise the coordinator never notices, and the process goes on reading where it
+        was. Everything that the process would do by itself is put off until it wakes up.
         """
         if consumer in self._plans:
             self._plans[consumer].postpone(until_ms)
@@ -237,8 +237,8 @@ class ClassicProtocol:
         """Return the group as another kind of group needs it to go on.
 
         Do not use this engine afterwards. Members stay in the order in which they joined. A member that
-        rejoins and still has its partitions reads them again, because there is no barrier any more. One that
-        had given up everything owns nothing.
+        rejoins and still has its partitions reads them again, because there is no barrier any more. A member
+        that had given up everything owns nothing.
         """
         now_ms, members, ledger = self._world.now_ms, self._members, self._world.ledger
         self.settle(now_ms)
@@ -409,7 +409,8 @@ class ClassicProtocol:
         """Handle the JoinGroup of a second process with an instance id, ready since `since_ms`.
 
         The first process does not learn of it: it goes on reading, as a second reader, until its next
-        heartbeat is answered with an error. If it is not there any more, this is an ordinary join.
+        heartbeat is answered with an error. If the first process has ended or stands still, this is an
+        ordinary join.
         """
         now_ms, ledger, members = self._world.now_ms, self._world.ledger, self._members
         if now_ms < self._group.down_ms:
@@ -436,7 +437,7 @@ class ClassicProtocol:
     ) -> NDArray[np.int32]:
         """Stop a process, and return the partitions that it read, by flat index.
 
-        It may have stopped for a barrier before; that pause counts up to now. `committed` is as in
+        The member may have stopped for a barrier before; that pause counts up to now. `committed` is as in
         `Ledger.halt`.
 
         Afterwards the member is not alive: it answers no rebalance until it wakes up, returns or joins again.

@@ -1,7 +1,8 @@
 """Define the states of a classic group, and the table by which it moves from one to another.
 
-They are those of Kafka's `ClassicGroup` and `GroupMetadataManager`. `ClassicGroup` in `classic_group` changes
-its state only by an event of this table, so a move that Kafka does not make ends the run.
+States and moves are those of Kafka's `ClassicGroup` and `GroupMetadataManager`. The class `ClassicGroup` in
+`classic_group` changes its state only by an event of this table, so a move that Kafka does not make ends the
+run with an error.
 """
 
 from enum import Enum, auto
@@ -14,13 +15,13 @@ class ClassicGroupState(Enum):
     EMPTY = auto()
     STABLE = auto()
     PREPARING_REBALANCE = auto()
-    """Waiting at the join barrier."""
+    """The group waits for its members at the join barrier."""
     COMPLETING_REBALANCE = auto()
-    """Waiting for the leader's assignor."""
+    """The group waits for the leader's assignor."""
 
 
 class GroupEvent(Enum):
-    """Name the events that move a classic group; each value says it in words."""
+    """Name the events that move a classic group; each value describes its event in words."""
 
     FOUND = "the group exists at time 0, or comes from a consumer group"
     REBALANCE = "a member joins, leaves, is lost or sees other partitions"

@@ -1,7 +1,7 @@
-"""Model what clients of a consumer group (KIP-848) do whichever protocol they speak.
+"""Model what clients of a consumer group (KIP-848) do under either protocol.
 
-`consumer_client` has the clients of the consumer protocol, `classic_client` those of the classic one. Each
-has its table of moves at the end of its class, which calls methods of that class and of `Client`.
+`consumer_client` has the clients of the consumer protocol, and `classic_client` those of the classic
+protocol. Each class ends with its table of moves, which calls methods of that class and of `Client`.
 
 A request takes half a round trip to arrive, and its answer the other half. `Client` is the state of the
 process itself. `GroupMember` is what the coordinator knows of it. The two differ while a message is on its
@@ -98,7 +98,7 @@ class Client(ABC):
 
     @abstractmethod
     def _notices_ms(self, overdue_ms: float) -> float:
-        """Return when the client notices that its application should have polled by `overdue_ms`."""
+        """Return the time at which the client notices that its application did not poll by `overdue_ms`."""
 
     @abstractmethod
     def _arrive(self, life: int) -> None:
@@ -109,9 +109,9 @@ class Client(ABC):
     def start(self, now_ms: float) -> None:
         """Find the coordinator and join; a dynamic member of the classic protocol joins twice (KIP-394).
 
-        It reaches the coordinator after three times half a round trip: FindCoordinator, its answer, and the
-        join. A second join takes one more round trip. The client's pause counts from `now_ms` until it learns
-        of its first partitions, or that there are none for it.
+        The join reaches the coordinator after three times half a round trip: FindCoordinator, its answer, and
+        the join itself. A second join takes one more round trip. The client's pause counts from `now_ms`
+        until it learns of its first partitions, or that there are none for it.
         """
         self.stands_ms = now_ms
         rounds = 2.5 if self.classic and not self.configured.static else 1.5
@@ -122,7 +122,8 @@ class Client(ABC):
     def begin_as_member(self, partitions: frozenset[int]) -> None:
         """Let the client be a member with these partitions already.
 
-        This is so at time 0, or after another kind of group has handed it over.
+        This is called for the members of the group at time 0, and for members that a group of another kind
+        has handed over.
         """
         self.owned = self.assigned = partitions
         self._on(ClientEvent.FOUND)
@@ -145,8 +146,8 @@ class Client(ABC):
         tells = announced and self.configured.leaves(classic=self.classic)
         text = f"{name} left" if tells else f"session of {name} timed out"
         cause = ledger.cause(text)
-        # The heartbeat that says that it leaves comes after the final commit and, if it has partitions, the
-        # revoke callback.
+        # The request that says that the client leaves is sent after the final commit and, if it has
+        # partitions, after the revoke callback.
         says_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
         if self.owned and announced:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
@@ -185,8 +186,8 @@ class Client(ABC):
     def stall(self, now_ms: float, until_ms: float) -> None:
         """Stop the process until `until_ms`.
 
-        A process that is not a member yet, or is silent already, only acts later. Otherwise its
-        session runs from its last heartbeat, as after a crash.
+        If the process is not a member yet, or is silent already, it only acts later. Otherwise its session
+        runs from its last heartbeat, as after a crash.
         """
         coordinator, ledger = self._coordinator, self._world.ledger
         if self._asleep:
@@ -244,7 +245,8 @@ class Client(ABC):
     def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
         """Send a request, which arrives half a round trip later.
 
-        The request arrives even if the process stands still or ends meanwhile; `_ask` then looks at that.
+        The request arrives even if the process stands still or ends meanwhile. `_ask` and `_receive` handle
+        these cases.
         """
         life = self._life
         now_ms = self._world.now_ms
@@ -284,7 +286,8 @@ class Client(ABC):
             self._timers.at(self.wakes_ms, lambda: self._receive(answer, life, hear))
         elif isinstance(answer, Error):
             self._hear_error(answer)
-        # Otherwise the client was dropped after its request, and a later answer will say so.
+        # If the client is no member now, it was dropped after its request. Then this answer is ignored, and a
+        # later answer will say so.
         elif self._is_member:
             hear(answer)
 
@@ -314,8 +317,8 @@ class Client(ABC):
     def _on(self, event: ClientEvent) -> None:
         """Go to the state that the table gives for an event, and do what the table says.
 
-        An action may bring the next event at once, for example if the application polls now. Once that has
-        led to another state, the rest of the row is out of date and is left out.
+        An action may bring the next event at once, for example if the application polls now. If that has led
+        to another state, the remaining actions of the row are out of date and are left out.
         """
         to, actions = self.MOVES[self.state, event]
         self.state = to
@@ -346,7 +349,7 @@ class Client(ABC):
             self._plan(self.busy_ms, self._resume)
 
     def await_return(self) -> None:
-        """Join again when the slow batch is done, and do nothing else before that."""
+        """Plan to join again when the slow batch is done, and to do nothing else before that."""
         self._forget_assignment()
         self._plans.forget()
         self._plan(self.busy_ms, partial(self._on, ClientEvent.RETURNED))
@@ -421,8 +424,8 @@ class Client(ABC):
         whole_ms, left_ms = (
             float(batch[0]) for batch in draw_batches(self._costs.poll_ms, self._world.random, 1)
         )
-        # Such a batch makes the client leave, perhaps before this poll. The batch began `whole_ms - left_ms`
-        # ago.
+        # A batch longer than `max.poll.interval.ms` makes the client leave, perhaps before this poll. The
+        # batch began `whole_ms - left_ms` ago.
         if whole_ms > self._settings.max_poll_interval_ms:
             self._leaves_when_overdue(now_ms + left_ms - whole_ms, now_ms + left_ms)
         return now_ms + left_ms
@@ -447,7 +450,7 @@ class Client(ABC):
         absence = coordinator.speaks(self.member)
         if absence is not None:
             world.ledger.causes[absence] = f"{self.configured.name} stalled"
-        # A heartbeat became due while the process stood still, so it sends one at once.
+        # If a heartbeat became due while the process stood still, the process sends one at once.
         if coordinator.beats.next_ms(self.member, self._slept_ms) <= now_ms:
             coordinator.beats.restart(self.member, now_ms)
             self.beat()
@@ -482,7 +485,7 @@ class Client(ABC):
         return True
 
     def give_up(self) -> None:
-        """Let the client leave or fall silent; its application goes on with its batch unaware."""
+        """Let the client leave or fall silent; its application does not know, and goes on with its batch."""
         now_ms, coordinator, ledger = self._world.now_ms, self._coordinator, self._world.ledger
         name = self.configured.name
         self.await_return()
@@ -568,7 +571,8 @@ class Client(ABC):
     def _poll_next(self) -> None:
         """Let the application poll when its present batch is done.
 
-        That may turn out to be too late: then the client has left already, and does not wait for this poll.
+        If the batch lasts too long, `_polls_ms` may have made the client leave; then the client does not wait
+        for this poll.
         """
         state = self.state
         polls_ms = self._polls_ms() + self._work_ms(self.owned, self._needed.to_reconcile)
@@ -609,6 +613,6 @@ class Client(ABC):
         self._plans.forget()
 
     def _forget_assignment(self) -> None:
-        """Wait for no poll any more; callbacks under way end without effect."""
+        """Stop waiting for a poll; callbacks under way end without effect."""
         self._poll.cancel()
         self._callbacks.cancel()

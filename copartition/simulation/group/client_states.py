@@ -1,8 +1,8 @@
-"""Name the states of clients, and what happens to clients; the tables that move them stand with the clients.
+"""Name the states of clients and the events that move clients from one state to another.
 
-`ConsumerClient.MOVES` in `consumer_client` is the table of the consumer protocol (KIP-848),
-`ClassicClient.MOVES` in `classic_client` that of the classic protocol. The states have the names of the Java
-client of Kafka 4.4.
+The tables of moves are in the modules of the clients: `ConsumerClient.MOVES` in `consumer_client` for the
+consumer protocol (KIP-848), `ClassicClient.MOVES` in `classic_client` for the classic protocol. The states
+have the names of the Java client of Kafka 4.4.
 """
 
 from collections.abc import Callable, Iterable
@@ -57,7 +57,7 @@ REBALANCING = frozenset({ClassicClientState.PREPARING_REBALANCE, ClassicClientSt
 
 
 class ClientEvent(Enum):
-    """Name what can happen to a client of either protocol; each value says it in words."""
+    """Name what can happen to a client of either protocol; each value describes its event in words."""
 
     FOUND = "the group has this member already, at time 0 or after another kind of group"
     STARTED = "its process starts"
@@ -84,7 +84,7 @@ class ClientEvent(Enum):
 
 
 class ClientMove(NamedTuple):
-    """The state after an event, and what the client then does, in order: methods of the client."""
+    """The state after an event, and the methods of the client that are then called, in order."""
 
     to: Enum
     does: tuple[Callable[[Any], None], ...]
@@ -97,12 +97,12 @@ ClientMoves = dict[tuple[Enum, ClientEvent], ClientMove]
 def rows(
     event: ClientEvent, states: Iterable[Enum], to: Enum | None, *does: Callable[[Any], None]
 ) -> ClientMoves:
-    """Return a row of a table for each of these states.
+    """Return rows of a table of moves: one row for each of these states.
 
     Args:
         event: the event.
-        states: the states in which it can happen with the same consequences.
-        to: the state after it; None: the client stays in its state.
+        states: the states in which the event has these consequences.
+        to: the state after the event; None: the client stays in its state.
         does: the client's methods that are then called.
     """
     return {(state, event): ClientMove(to or state, does) for state in states}

@@ -23,7 +23,10 @@ from copartition.simulation.inputs.durations import (
 )
 
 POLL_CHECK_MS = 501.0
-"""Interval of the check for a late poll: twice a second, each 1 ms late, as measured 40 times in six runs."""
+"""Interval of a client's check for a late poll, in milliseconds.
+
+The client checks twice a second, and is 1 ms late each time, as measured 40 times in six runs.
+"""
 WAKES_MS = (1_000.0, POLL_CHECK_MS)
 """Intervals in milliseconds at which two timers check whether a heartbeat is due; see `keeps_beating`.
 
@@ -63,7 +66,7 @@ class ClientBehaviour:
     # Bounds, in ms, of how late a member's heartbeats are on average; each member's average is drawn between
     # them.
     late_ms: tuple[float, float]
-    # The same under the consumer protocol (KIP-848); None: the client does not speak it.
+    # The same bounds under the consumer protocol (KIP-848); None: the client does not speak that protocol.
     consumer_late_ms: tuple[float, float] | None = None
     # True: a rebalance does not move the client's heartbeats. Only a heartbeat that is overdue is sent when
     # the assignment comes. False: heartbeats start again when JoinGroup is answered.
@@ -108,7 +111,7 @@ class ClientBehaviour:
     leaves_when_late: bool = True
 
     def in_background(self, *, eager: bool) -> bool:
-        """Return whether its members rejoin without their application.
+        """Return whether members with this client rejoin without waiting for their application.
 
         Such a member answers a rebalance even while its application works on a batch. All others wait for the
         next `poll`.
@@ -178,12 +181,12 @@ BEHAVIOURS = {
 def resumed_ms(
     now_ms: float, done_ms: NDArray[np.float64] | float, every_ms: NDArray[np.float64] | float
 ) -> NDArray[np.float64]:
-    """Return when clients read the partitions that they keep again, after revoke callbacks.
+    """Return the times at which clients read their kept partitions again, after revoke callbacks.
 
     Args:
         now_ms: when the callbacks begin, in milliseconds.
-        done_ms: when they end, for each client or for one.
-        every_ms: `ClientBehaviour.resume_every_ms`, likewise.
+        done_ms: when the callbacks end, in milliseconds: an array for several clients, or one number.
+        every_ms: `ClientBehaviour.resume_every_ms` of each client, in the shape of `done_ms`, or one number.
 
     Returns:
         Milliseconds, in the shape of `done_ms`.
@@ -217,7 +220,7 @@ def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.f
 
 
 def draw_work(duration: Duration, random: Generator, polls: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return how long applications work on whole batches, `polls` of them each, in milliseconds."""
+    """Return how long each application works on whole batches, in milliseconds; `polls` has their numbers."""
     work_ms = np.zeros(len(polls))
     for number in range(int(polls.max(initial=0))):
         work_ms += np.where(number < polls, draw_many(duration, random, len(polls)), 0.0)

@@ -1,7 +1,7 @@
 """Model the clients of a consumer group (KIP-848) that speak its own protocol.
 
 Read `ConsumerClient.MOVES` at the end of the class first: it says what the client does about each event.
-`client` has what it does as any client does.
+`client` has what clients of both protocols do.
 
 Sources: Kafka's ConsumerMembershipManager, ConsumerHeartbeatRequestManager; `benchmarks/rebalances/facts.md`.
 """
@@ -22,8 +22,9 @@ _MEMBER = (_JOINING, _RECONCILING, _STABLE)
 class ConsumerClient(Client):
     """A process that speaks the consumer protocol; see `Client`.
 
-    The coordinator sends it an assignment in the answer to any heartbeat. The application's next poll turns
-    what the client has into that, and the client reports it in a heartbeat, one assignment at a time.
+    The coordinator may send an assignment in the answer to any heartbeat. At the application's next poll, the
+    client gives up and opens partitions, and then reports in a heartbeat that it has this assignment. It
+    works on one assignment at a time.
     """
 
     first_state: ClassVar[Enum] = _UNSUBSCRIBED
@@ -39,19 +40,19 @@ class ConsumerClient(Client):
     def _notices_ms(self, overdue_ms: float) -> float:
         """Return the time of the first heartbeat after `overdue_ms`, with which the client leaves.
 
-        A client that only falls silent does so at once.
+        For a client that falls silent instead, the result is `overdue_ms`.
         """
         leaves = self._behaviour.leaves_when_late
         return self._coordinator.beats.next_ms(self.member, overdue_ms) if leaves else overdue_ms
 
     def _arrive(self, life: int) -> None:
-        """Handle the client's first heartbeat, whose answer brings an assignment like that to any other."""
+        """Handle the client's first heartbeat, whose answer is handled like that to any other heartbeat."""
         self._ask(lambda: self._coordinator.join(self, NOTHING), self._hear, life)
 
     # The methods that only this `MOVES` calls.
 
     def acknowledge(self) -> None:
-        """Report what the client has now; another assignment that has come meanwhile is next."""
+        """Report what the client has now; if another assignment has come meanwhile, it is next."""
         reached = self.assigned == self.owned
         self._on(ClientEvent.SENT if reached else ClientEvent.SENT_EARLIER)
 
@@ -90,7 +91,8 @@ class ConsumerClient(Client):
         **rows(ClientEvent.FORGOTTEN, _MEMBER, _FENCED, Client.read_on),
         **rows(ClientEvent.FENCED, (*_MEMBER, _FENCED), _FENCED, Client.note_fenced, Client.await_poll),
         **rows(ClientEvent.FENCED, (_STALE,), None),  # its application polls at this very time
-        # It joins again when the batch is done. A client that is to do so already ignores this, as Kafka's.
+        # The client joins again when the batch is done. If it is waiting for that already, it ignores the
+        # answer, as Kafka's client does.
         **rows(ClientEvent.FENCED_BUSY, _MEMBER, _FENCED, Client.note_fenced, Client.await_return),
         **rows(ClientEvent.FENCED_BUSY, (_FENCED, _STALE), None),
         **rows(ClientEvent.POLLED, (_FENCED,), _JOINING, Client.rejoin),

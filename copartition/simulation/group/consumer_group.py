@@ -1,6 +1,6 @@
 """Model a group of the consumer protocol (KIP-848) as its coordinator keeps it.
 
-The coordinator waits for no member. A member that joins, leaves or is missed raises the epoch of the group.
+The coordinator waits for no member. A member that joins, leaves or is dropped raises the epoch of the group.
 The next heartbeat of any member then computes the target assignment of that epoch, unless the last target is
 too young (`group.consumer.assignment.interval.ms`). Every member is led to its target at its own heartbeats.
 It gets a partition only when the last owner has reported that it no longer has it, or is gone.
@@ -110,10 +110,10 @@ class ConsumerGroup:
     """Epochs, targets and members of one group; partitions and members are numbers, times are milliseconds.
 
     Members are numbers of `Memberships`, partitions are flat indexes below `partitions`, and -1 is no member.
-    `target` and `targets` hold the same, by partition and by member. `holder` differs from `target` while
-    members give up and get partitions. A partition has at most one holder, so it is never given to two
-    members. `target_epoch` is at most `epoch`; if it is less, another target is due. The group draws nothing
-    at random and sets no timers: its answers depend only on the requests and their times.
+    `target` and `targets` hold the same assignment, by partition and by member. `holder` differs from
+    `target` while members give up and get partitions. A partition has at most one holder, so it is never
+    given to two members. `target_epoch` is at most `epoch`; if it is less, another target is due. The group
+    draws nothing at random and sets no timers: its answers depend only on the requests and their times.
     """
 
     partitions: int  # how many partitions there can ever be
@@ -154,7 +154,7 @@ class ConsumerGroup:
         self.holder = [-1] * self.partitions
 
     def begin(self, members: Iterable[GroupMember], target_ms: float) -> None:
-        """Make these the members of a new group, and give each what the assignor assigns to it.
+        """Make these the members of a new group, and give each member its partitions by the assignor.
 
         `target_ms` is the time at which the target counts as computed, at or before time 0. The result is a
         group whose members reached their target long ago: all of them are at its epoch. No member has news,
@@ -172,9 +172,9 @@ class ConsumerGroup:
         self.news.clear()
 
     def adopt(self, members: Iterable[GroupMember], generation: int) -> None:
-        """Make the members of a classic group those of this one, with the partitions they were assigned.
+        """Make the members of a classic group the members of this one, with their assigned partitions.
 
-        `generation` is that of the classic group. It becomes the epoch, as in Kafka's conversion.
+        `generation` is the generation of the classic group. It becomes the epoch, as in Kafka's conversion.
         """
         for member in members:
             self._add(member)
@@ -235,7 +235,7 @@ class ConsumerGroup:
         if epoch > member.epoch:
             return Error.FENCED_MEMBER_EPOCH
         if epoch < member.epoch:
-            # The answer with its present epoch may have been lost.
+            # The answer that told the member its present epoch may have been lost.
             lost = epoch == member.previous_epoch and owned is not None and member.assigned.issuperset(owned)
             if not lost:
                 return Error.FENCED_MEMBER_EPOCH
@@ -280,7 +280,7 @@ class ConsumerGroup:
         return member.assigned
 
     def leave(self, number: int) -> None:
-        """Remove a member that left or was missed, and free its partitions; see `only_classic`."""
+        """Remove a member that left or was dropped, and free its partitions; see `only_classic`."""
         member = self.members.pop(number)
         self.order.remove(number)
         self._hold(member, NOTHING, NOTHING)
@@ -329,7 +329,7 @@ class ConsumerGroup:
 
     @property
     def only_classic(self) -> bool:
-        """True if the last member of the consumer protocol left only classic ones, which ends this group."""
+        """True if the group has members and all of them are classic, which ends this kind of group."""
         return bool(self.members) and all(member.classic for member in self.members.values())
 
     def is_reconciled(self, member: GroupMember) -> bool:
@@ -340,10 +340,10 @@ class ConsumerGroup:
         return member.state is MemberState.STABLE and member.epoch == self.target_epoch
 
     def due_ms(self) -> float:
-        """Return the time from which any heartbeat, of whichever member, moves the group; else infinity.
+        """Return the time from which a heartbeat of any member moves the group; infinite if none will.
 
-        Negative infinity means that the very next heartbeat does. Otherwise the coordinator waits for the
-        assignment interval, or for the next look at regular expressions.
+        Negative infinity means that the very next heartbeat moves the group. Otherwise the coordinator waits
+        for the assignment interval, or for the next look at regular expressions.
         """
         if self._stale:
             return -math.inf
@@ -363,7 +363,7 @@ class ConsumerGroup:
             self._bump()
 
     def _names_first(self, member: GroupMember) -> bool:
-        """Return whether this member is the only one that names an assignor, so that it may change."""
+        """Return whether only this member names an assignor, so that the group's assignor may change."""
         return member.names and not any(other.names for other in self.members.values() if other is not member)
 
     def _replace(self, before: GroupMember, member: GroupMember) -> None:
@@ -380,7 +380,7 @@ class ConsumerGroup:
         # These fields are set without `_hold`, because the partitions go from one id of a member to another,
         # and are never free.
         member.assigned, member.revoking, member.state = before.assigned, before.revoking, before.state
-        # `Targets` uses this to find the target that the new id takes over.
+        # `GroupTargets` uses `replaces` to find the target that the new id takes over.
         member.replaces = before
         self._subscribe(member)
         self._unsubscribe(before)
@@ -408,8 +408,8 @@ class ConsumerGroup:
         if not self.is_reconciled(member):
             self._reconcile(member, owned, now_ms)
         answer = Answer(member.epoch, member.assigned if full or member.assigned != before else None)
-        # Expressions are resolved only after the answer is made: what they match matters to the next
-        # heartbeat.
+        # Expressions are resolved only after the answer is made, so the topics that they match matter only to
+        # the next heartbeat.
         if self._must_resolve() and now_ms > self._resolved_ms + REFRESH_MS:
             self._resolve(now_ms)
         return answer
@@ -436,7 +436,7 @@ class ConsumerGroup:
         ):
             lost[old].add(partition)
             won[new].add(partition)
-        # -1 is no member: partitions that had no owner before, or have none now.
+        # -1 stands for no member: it has the partitions that had no owner before, or have none now.
         for member in (lost.keys() | won.keys()) - {-1}:
             self.targets[member] = (self.targets[member] - lost[member]) | won[member]
             self.changed.add(member)
@@ -452,8 +452,8 @@ class ConsumerGroup:
             owned is None or not member.revoking.isdisjoint(owned)
         ):
             return
-        # The member first gives up what it must. Only then does it reach the target's epoch, and get the
-        # partitions that are free.
+        # The member first gives up the partitions that are not in its target. Only then does it reach the
+        # target's epoch, and get the partitions that are free.
         target = self.targets[member.number]
         kept = member.assigned & target
         lost = member.assigned - target

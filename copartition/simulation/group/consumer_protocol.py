@@ -3,9 +3,9 @@
 A heartbeat is simulated only if it may bring news to a member or moves the group. All others only show that a
 member is alive. The modules `consumer_group` and `consumer_client` name the sources.
 
-This module starts and stops processes; `client` has each process, `consumer_client` and `classic_client` what
-differs by its protocol, `group_coordinator` its requests and timers, `consumer_group` the state that Kafka's
-coordinator keeps, and `targets` the assignor's answers.
+This module starts and stops processes. `client` models a process, and `consumer_client` and `classic_client`
+add what depends on its protocol. `group_coordinator` takes requests and keeps timers, `consumer_group` has
+the state that Kafka's coordinator keeps, and `targets` has the assignor's answers.
 """
 
 from collections.abc import Callable
@@ -72,14 +72,18 @@ class ConsumerProtocol:
             client.stop(now_ms, cleanly=cleanly)
 
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
-        """Keep an application busy until `until_ms`; of its partitions, only those it must give up wait."""
+        """Keep an application busy with one batch until `until_ms`; its heartbeats go on.
+
+        Other members wait only for the partitions that this member must give up.
+        """
         if consumer in self._clients:
             self._clients[consumer].slow(now_ms, until_ms)
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """Stop a process until `until_ms`.
 
-        If that is longer than its session, it wakes up without knowing that it was dropped.
+        If the process stands still for longer than its session, it wakes up without knowing that it was
+        dropped.
         """
         if consumer in self._clients:
             self._clients[consumer].stall(now_ms, until_ms)
@@ -127,9 +131,9 @@ class ConsumerProtocol:
             member = self._world.memberships.add(number, configured)
             client = self._clients[number] = self._client(number, member, classic=classic)
             self._world.commits_ms(number)
-            # A rebalance does not bring the heartbeats of such members in step, so each has its own phase,
-            # within one interval before time 0. The phase is drawn even if the scenario gives one, so that
-            # other draws stay the same.
+            # Under this protocol a rebalance does not bring heartbeats in step, so each member has a phase of
+            # its own, within one interval before time 0. The phase is drawn even if the scenario gives one,
+            # so that other draws stay the same.
             drawn_ms = float(random.uniform(-client.every_ms, 0))
             beat_ms = configured.beat_ms
             self._coordinator.enter(client, drawn_ms if beat_ms is None else beat_ms - client.every_ms)
@@ -174,8 +178,8 @@ class ConsumerProtocol:
         ]
         self._clients.update((client.consumer, client) for client in clients)
         coordinator.adopt(clients, handover.generation)
-        # Clients go on only after the coordinator knows all of them, because a silent one starts its session
-        # there.
+        # Clients go on only after the coordinator knows all of them, because a silent client starts its
+        # session there.
         for client, process in zip(clients, handover.members, strict=True):
             client.go_on(process)
         for consumer, at_ms in handover.joining:

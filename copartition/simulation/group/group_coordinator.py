@@ -77,8 +77,8 @@ class GroupCoordinator:
     Members are numbers of `World.memberships`, times are milliseconds. `group` holds the state of Kafka's
     coordinator. This class calls it, passes the reasons of its moves to `epochs`, and sets the timers that
     follow. Between two requests, `_epoch` is the epoch up to which reasons have been recorded. A member is in
-    `_sessions` from `fall_silent` until it speaks or is dropped. `_watch` is the next heartbeat, of whichever
-    member, that moves the group.
+    `_sessions` from `fall_silent` until it speaks or is dropped. `_watch` is the next heartbeat of any member
+    that moves the group.
     """
 
     def __init__(
@@ -162,7 +162,8 @@ class GroupCoordinator:
         member = self._member(client)
         before = None if member.instance is None else group.static.get(member.instance)
         is_member = client.member in group.members
-        # This is read before the group acts: afterwards the previous member is no longer in it.
+        # `migrates` is read before the group acts, because afterwards the previous member is no longer in the
+        # group.
         migrates = before is not None and not group.members[before].classic
         answer = group.join(member, now_ms, owned)
         if isinstance(answer, Error):
@@ -187,9 +188,10 @@ class GroupCoordinator:
         return answer
 
     def sync(self, client: MemberClient) -> Answer | Error:
-        """Answer SyncGroup of a member of the classic protocol; partitions None: it must join again.
+        """Answer SyncGroup of a member of the classic protocol.
 
-        An assignment that the group refuses is answered as None, which makes the client join once more.
+        If the group refuses the request, the answer's partitions are None, which makes the client join once
+        more.
         """
         member = self.group.members.get(client.member)
         if member is None:
@@ -279,7 +281,7 @@ class GroupCoordinator:
     def speaks(self, member: int) -> int | None:
         """Let a silent member speak again.
 
-        The result is the cause of its partitions' pauses, None if it was not silent.
+        The result is the cause of its partitions' pauses; it is None if the member was not silent.
         """
         self.beats.speak(member)
         absence = self._forget_session(member)
@@ -333,9 +335,9 @@ class GroupCoordinator:
             client.begin_as_member(group.members[number].assigned)
 
     def adopt(self, clients: Iterable[MemberClient], generation: int) -> None:
-        """Make the members of a classic group those of this one, which has none yet.
+        """Make the members of a classic group the members of this group, which has none yet.
 
-        `generation` is that of the classic group.
+        `generation` is the generation of the classic group.
 
         Members keep the partitions they were assigned last, at the same positions of their lists. The epoch
         does not rise, so no partition moves until something raises it.
@@ -392,7 +394,7 @@ class GroupCoordinator:
     def _reasons(self, text: str, cause: int | None, *, certain: bool) -> list[tuple[str, int]]:
         """Return the reasons why the epoch rose, in words and by number.
 
-        They are topics whose new partitions were noticed, and the member that came or went.
+        Reasons are topics whose new partitions were noticed, and the member that came or went.
         """
         partitions, ledger, now_ms = self._world.partitions, self._world.ledger, self._world.now_ms
         reasons = []
@@ -412,7 +414,8 @@ class GroupCoordinator:
     def _on_new_target(self) -> None:
         """Begin the rebalance to a target that was just computed.
 
-        Until the assignor is done, its partitions are in COMPUTING.
+        Until the assignor is done, partitions that the target moves and that wait for an owner are in
+        COMPUTING.
         """
         world, ledger = self._world, self._world.ledger
         if self.group.migrates:  # a member of the classic protocol joins again for every target
@@ -510,7 +513,7 @@ class GroupCoordinator:
         return absence
 
     def _watch_deadline(self, member: int, deadline_ms: float) -> None:
-        """Set the time at which a member is expelled, unless it revokes or joins again; infinite: never."""
+        """Plan to expel a member at a time, unless it revokes or joins again before; infinite means never."""
         self._deadlines.pop(member, DONE).cancel()
         if deadline_ms < math.inf:
             self._deadlines[member] = self._timers.at(deadline_ms, lambda: self._expel(member))
@@ -518,8 +521,7 @@ class GroupCoordinator:
     def _expel(self, member: int) -> None:
         """Expel a member that did not revoke or join again within its rebalance timeout.
 
-        Its partitions stop without a commit, and are free for other members at once. Its session ends with
-        that.
+        Its partitions stop without a commit, and are free for other members at once. Its session ends, too.
         """
         name = self._world.memberships.consumers[member].name
         text = f"{name} did not give its partitions up in time"

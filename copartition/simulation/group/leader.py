@@ -48,8 +48,8 @@ _BYTES_PER_PARTITION = 40
 class Decision:
     """A rebalance and everything that led to it: a node of the tree that `Decisions` keeps.
 
-    `assignor` is the leader's, with its memory after this decision. A shared decision must not be changed, so
-    the next one works on a copy of the assignor.
+    `assignor` is the leader's assignor, with its memory after this decision. A shared decision must not be
+    changed, so the next decision works on a copy of the assignor.
 
     The keys of `next` hold everything in which the next group can differ: the change, the strategy, and
     whether its leader is new. Two runs that reach a node have had the same history up to it, though perhaps
@@ -63,7 +63,7 @@ class Decision:
 
 
 class Decisions:
-    """The decisions for one scenario, as a tree of histories; only the last decision unless `shared`."""
+    """The decisions for one scenario, as a tree of histories; none are kept in the tree unless `shared`."""
 
     def __init__(self, *, shared: bool) -> None:
         self.start = Decision()
@@ -107,8 +107,8 @@ class Decisions:
             partitions = sum(topic.partitions for topic in new.topics)
             size = _BYTES_PER_MEMBER * len(new.members) + _BYTES_PER_PARTITION * partitions
             if self._kept + size > LIMIT:
-                # Without the root's children no run finds an old decision again. Runs that are under way
-                # continue from their own.
+                # Without the root's children no new run finds an old decision again. Runs that are under way
+                # continue from the decisions that they hold.
                 self.start.next.clear()
                 self._kept = 0
             before.next[key] = decision
@@ -123,8 +123,8 @@ FORGETFUL = frozenset({"range", "roundrobin"})
 class LeaderAnswer(NamedTuple):
     """The decision of a leader, on its way to the members.
 
-    `counts` is by topic number. If the answer is held, `assignment` is the last one without the members that
-    are gone, new members have nothing, and `decision` is the last one, too.
+    `counts` is by topic number. If the answer is held, `assignment` is the last assignment without the
+    members that are gone and with nothing for new members, and `decision` is the last decision.
     """
 
     assignment: Assignment
@@ -138,9 +138,9 @@ class LeaderAnswer(NamedTuple):
 class Leader:
     """The leader of a classic group: its membership, its knowledge and its memory of the last decision.
 
-    Members are numbers of `World.memberships`. `_decision` is the last one that all members have. `decide`
-    computes the next one, and `apply` puts that in its place. `gone` collects the ids of members lost since
-    the last decision.
+    Members are numbers of `World.memberships`. `_decision` is the last decision that all members have.
+    `decide` computes the next decision, and `apply` puts it in the place of the last one. `gone` collects the
+    ids of members lost since the last decision.
     """
 
     def __init__(
@@ -183,10 +183,11 @@ class Leader:
     def lose(self) -> None:
         """Record that the leader is no member any more; the coordinator names another member at once.
 
-        That is the first of the remaining members in the coordinator's `HashMap` of ids
-        (`ClassicGroup.remove`), so the ids, which are drawn at random, decide who leads. If they are unknown,
-        the seed chooses among the workers of Connect, where this matters: a delay is forgotten with its
-        leader. In all other groups no member is named here, and `elect` chooses.
+        The named member is the first of the remaining ones in the coordinator's `HashMap` of ids
+        (`ClassicGroup.remove`), so the ids, which are drawn at random, decide who leads. If ids are unknown
+        and the members are workers of Connect, the seed chooses one of them: there the choice matters,
+        because a new leader forgets a delay (KIP-415). In all other groups no member is named here, and
+        `elect` chooses.
         """
         memberships = self._world.memberships
         members = self._members.rows.tolist()
@@ -214,7 +215,7 @@ class Leader:
         self.strategy, self.counts, self.over = self.choose(self._members.rows), list(counts), False
 
     def decide(self, counts: list[int]) -> LeaderAnswer:
-        """Compute a new generation by the leader's client, from the topics it knows, and return it.
+        """Return the leader's decision for a new generation, from the topics that its client knows.
 
         `counts` has the number of partitions of each topic, by topic number.
         """
@@ -377,7 +378,7 @@ class Leader:
         members.stands_ms[standing] = np.nan
 
     def _holds(self, consumer: Consumer, strategy: str, *, fresh: bool) -> bool:
-        """Return whether lost members' partitions are kept for them, as workers of Connect may return soon.
+        """Return whether lost members' partitions are kept for now, since workers of Connect may return soon.
 
         A worker that joins meanwhile waits, too. A new leader remembers no lost member, so it keeps nothing.
         """
@@ -400,7 +401,7 @@ class Leader:
         generation: int,
         bare: Collection[str],
     ) -> Group:
-        """Return the group that the assignor gets: the last decision's, with members that came and went.
+        """Return the group that the assignor gets: the last one, after the joins and leaves since then.
 
         Args:
             strategy: the strategy that will assign.
@@ -417,7 +418,7 @@ class Leader:
         group, assignment = self._decision.group, self._decision.assignment
         if self.over or group is None or assignment is None:
             return Group(topics, newcomers, generation=generation)
-        # Such a strategy does not look at owned partitions, so they are not passed on.
+        # A strategy of `FORGETFUL` does not look at owned partitions, so they are not passed on.
         if strategy in FORGETFUL:
             staying = [member for member in group.members if member.id not in self.gone]
             following = Group(topics, [*staying, *newcomers], generation=group.generation + 1)
@@ -444,10 +445,10 @@ class Leader:
         return Weights(self._world.scenario.rates)
 
     def _weighing(self, assignor: Assignor) -> Assignor:
-        """Return an assignor that weighs, with the load's rates and capacities; any other one as it is.
+        """Return a weighing assignor with the load's rates and capacities, or any other assignor as it is.
 
-        A copy is made for each decision, since the capacities are those of the present members. It has no
-        memory of its own.
+        A weighing assignor is made anew for each decision, since the capacities are those of the present
+        members. It has no memory of its own.
         """
         scenario, memberships = self._world.scenario, self._world.memberships
         if scenario.load is None or not isinstance(assignor, WeightedAssignor | CooperativeWeightedAssignor):

@@ -98,7 +98,7 @@ class Members:
     def mask(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return for each membership whether it is among `members`.
 
-        The last element, for index -1, is no member.
+        The last element, for index -1, stands for no member and is False.
         """
         mask = np.zeros(len(self.alive) + 1, np.bool_)
         mask[members] = True
@@ -154,12 +154,12 @@ class Members:
         base_ms, joins_ms = self.base_ms[members], self.joins_ms[members]
         every_ms = self.every_ms[members]
         due_ms = first_after_each(base_ms, every_ms, joins_ms)
-        # A client whose heartbeats a rebalance does not move sends one at once if it became due while the
-        # member waited at the barrier.
+        # If a rebalance does not move a client's heartbeats, and one became due while the member waited at
+        # the barrier, the client sends this one at once.
         owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a new member has sent none yet
         since_ms = np.stack([self.commit_ms[members], self.assigned_ms[members]])
-        # The client sends a heartbeat at its first check after the interval is over; it has two timers for
-        # that.
+        # The client sends a heartbeat at its first check after the interval is over; two timers make such
+        # checks.
         over_ms = due_ms - every_ms + self._settings.heartbeat_interval_ms
         wakes_ms = first_after_each(since_ms, np.array(WAKES_MS)[:, None], over_ms).min(axis=0)
         kept_ms = np.where(owed, assigned_ms, wakes_ms)
@@ -176,9 +176,8 @@ class Members:
     def last_heard_ms(self, member: int, now_ms: float, *, reads: bool) -> float:
         """Return the time at which the coordinator last heard of a member, in milliseconds.
 
-        Commits count, too, if it `reads`. An accepted commit renews the classic session as a heartbeat does.
-        So a member that `reads`, and whose client commits, may have been heard of later than its last
-        heartbeat.
+        An accepted commit renews the classic session as a heartbeat does. So if the member reads partitions
+        (`reads`) and its client commits offsets, its last commit counts, too.
         """
         base_ms = float(self.base_ms[member])
         beat_ms = last_until(base_ms, float(self.every_ms[member]), now_ms)
@@ -303,7 +302,7 @@ class RebalanceNotifier:
         return begins_ms
 
     def _batches_ms(self, members: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return how long members work on records of what they read already before new partitions' records.
+        """Return how long members still work on records of old partitions before they get those of new ones.
 
         The result has shape (len(members),), in milliseconds. A member that reads nothing has no batch.
         """
@@ -335,14 +334,14 @@ class RebalanceNotifier:
     ) -> None:
         """Let members read nothing because of their callbacks, each until its time in `ends_ms`.
 
-        A busy application stands still already, and goes on when its batch is done. The callback that it runs
-        after the batch is then not added to that.
+        A member whose application is busy already stands still, and goes on when its batch is done. It is
+        left out, so the callback that it runs after the batch does not make its pause longer.
         """
         reads = self._members.calls_back_in_poll[members] & (self._members.busy_ms[members] <= now_ms)
         self._world.ledger.suspend_members(members[reads], now_ms, ends_ms[reads], cause)
 
     def _respond(self, living: NDArray[np.int32], heard_ms: NDArray[np.float64]) -> None:
-        """Set when these members stop and join, from the milliseconds at which each learns of the rebalance.
+        """Set when these members stop and join; each learns of the rebalance at its time in `heard_ms`.
 
         A client that rejoins inside `poll` does so when its batch is done; others do at once.
         """

@@ -39,7 +39,7 @@ class Memberships:
     def consumer(self) -> NDArray[np.int32]:
         """The number of the consumer of each membership, shape (memberships,).
 
-        This is a view; do not keep it, because `add` may replace the column.
+        The result is a view; do not keep it, because `add` may replace the column.
         """
         # After `add` has replaced the column, a view that was kept would miss new members.
         return self._number[: len(self.ids)]
@@ -79,8 +79,8 @@ class Memberships:
 class MemberProcess:
     """A member of the classic protocol, and the state of its process.
 
-    Both kinds of groups can describe a member in this form. So it has no epochs, and of a barrier it only
-    says whether the member waits at it. Partitions are flat indexes, times are milliseconds of the run.
+    Both kinds of groups can describe a member in this form. So the form has no epochs, and about a barrier it
+    says only whether the member waits there. Partitions are flat indexes, times are milliseconds of the run.
     """
 
     consumer: int  # the consumer's number

@@ -1,7 +1,7 @@
 """Model what the members of a classic group know of topics, and who rejoins when topics change.
 
-A client asks for metadata once in `metadata.max.age.ms`. It depends on the client which members look at the
-answer, and whether they rejoin for it (`clients.ClientBehaviour`).
+A client asks for metadata once in `metadata.max.age.ms`. The client decides which members look at the answer,
+and whether they rejoin for it (`clients.ClientBehaviour`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Metadata:
     notice a change, and only while the group is stable.
 
     Each client asks for metadata at times of its own: at `Members.metadata_ms` plus multiples of
-    `metadata.max.age.ms`. It sees a change at the first such time after it, so nothing between needs to be
-    simulated.
+    `metadata.max.age.ms`. It sees a change at the first such time after the change, so no request in between
+    needs to be simulated.
     """
 
     def __init__(
@@ -96,7 +96,8 @@ class Metadata:
         now_ms, leader = self._world.now_ms, self._coordinator.leader.member
         assert leader is not None
         consumer = self._world.memberships.consumers[leader]
-        # A pattern is matched against existing topics (Java asks before each join); librdkafka always asks.
+        # A client with a pattern knows all topics (Java asks before each join), and so does a client that
+        # asks before it assigns (librdkafka).
         if consumer.pattern is not None or BEHAVIOURS[consumer.client].asks_before_assigning:
             return list(self._world.partitions.counts)
         # A leader asks for metadata again if other members subscribe to topics that it does not.
@@ -128,7 +129,7 @@ class Metadata:
         ]
         if noticed:
             at_ms, member = min(noticed)
-            # A leader that puts its decision off (KIP-415) would not act on it before that time.
+            # A leader that puts its decision off (KIP-415) does not act on a change before the delay is over.
             holds_ms = self._coordinator.leader.holds_ms or 0.0
             # A coordinator that is down answers no JoinGroup, so the member rejoins when it is up again.
             at_ms = max(at_ms, self._coordinator.down_ms, holds_ms)
@@ -152,9 +153,10 @@ class Metadata:
         ]
 
     def _watchers(self) -> list[int]:
-        """Return the members that rejoin if they see a change: the leader, and others by their client.
+        """Return the members that may rejoin if they see a change.
 
-        They are in the order of `Members.rows`; dead and stalled ones are left out.
+        These are the leader, members that subscribe to a pattern, and members whose clients all rejoin for
+        new partitions. They are in the order of `Members.rows`; dead and stalled members are left out.
         """
         leader = self._coordinator.leader.member
         consumers = self._world.memberships.consumers

@@ -28,13 +28,13 @@ from partitioning.kit.columns import bounds
 class GroupTargets:
     """The assignor of a consumer group, and its last answer as in the coordinator's records.
 
-    `strategy` returns the assignor's name, `topics` the topics that the cluster has now, and `describe` a
-    member's id, instance id and rack by its number. `racks` has the racks of topics whose replicas have
-    moved. `first` has the flat index of each topic's first partition, in the order of `names`, and then the
-    number of all.
+    `strategy` returns the assignor's name, and `topics` the topics that the cluster has now. `describe`
+    returns a member's id, instance id and rack by the member's number. `racks` has the racks of topics whose
+    replicas have moved. `first` has the flat index of each topic's first partition, in the order of `names`,
+    and then the number of all.
 
     `position` has the index of each partition in its owner's target, shape (partitions,). A member's target
-    is written again only if it has other partitions, so an unchanged one keeps its order. `_members`,
+    is written again only if its partitions have changed, so an unchanged target keeps its order. `_members`,
     `_subscriptions` and `_hashes` are indexed by member; `_sizes` has the number of partitions in each
     target.
     """
@@ -138,7 +138,7 @@ class GroupTargets:
         return about
 
     def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
-        """Bring the members up to the group's changes; return all that is new, as a key of decisions."""
+        """Update the members by the group's changes; return all that is new, as part of a decision's key."""
         left: dict[int, Member] = {}
         self._make_room(max(group.changed, default=-1))
         for number in sorted(group.changed):
@@ -209,14 +209,14 @@ class GroupTargets:
 
 
 class Epochs:
-    """The rebalances of a consumer group, each from the first request for its target until all reached it.
+    """The rebalances of a consumer group, each from the first reason for its target until all reached it.
 
     A rebalance also ends if another target is computed before all members have reached its own.
 
-    `_causes` has the requests since the last target was computed, and `_rebalance` the rebalance that is
-    under way, None if there is none. The members whose partitions the target changes are in `_waits_for`
-    until they have reached it. Every other member reaches the target with its next heartbeat, the last of
-    them at `_others_ms`. The rebalance does not wait for a member that sends no heartbeats.
+    `_causes` has the reasons since the last target was computed, and `_rebalance` the rebalance that is under
+    way, None if there is none. The members whose partitions the target changes are in `_waits_for` until they
+    have reached it. Every other member reaches the target with its next heartbeat, the last of them at
+    `_others_ms`. The rebalance does not wait for a member that sends no heartbeats.
     """
 
     def __init__(self, world: World, group: ConsumerGroup, beats: Beats, timers: Timers) -> None:
@@ -229,7 +229,7 @@ class Epochs:
         self._position = world.ledger.now.position.copy()
         self._causes: list[tuple[str, int]] = []
         self._started_ms = 0.0
-        # `_rebalance` is always what it would be if it were complete now.
+        # `_rebalance` always has the values that it would have if the rebalance were complete now.
         self._rebalance: Rebalance | None = None
         self._waits_for: set[int] = set()
         self._others_ms = 0.0
@@ -253,7 +253,7 @@ class Epochs:
         self._world.history.start, _ = self._new_target(position)
 
     def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> AssignmentDelta:
-        """Begin the rebalance to a new target, which ends the one before; return how the targets differ.
+        """Begin the rebalance to a new target, which ends the previous one; return how the targets differ.
 
         `touched` are the members for which the new target changes something. `position` is the index of each
         partition in its owner's list, shape (partitions,). A rebalance that is not complete yet ends now,

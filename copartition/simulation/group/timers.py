@@ -2,7 +2,7 @@
 
 A recurring time is `phase_ms + k * every_ms` for a whole number k. It is always computed in this way before
 it is compared, so that the first time after a moment and the last time up to it agree exactly. Remainders of
-floats would not.
+floats would not agree exactly.
 """
 
 import heapq
@@ -47,7 +47,7 @@ class Timers:
     """Timers in the order of time; timers of the same time run in the order in which they were set.
 
     No timer may be set for a time in the past. The main loop sets `World.now_ms` to `next_ms` before it calls
-    `run`, and that must not go back. `soon` accepts times that may be past.
+    `run`, and this time must not go back. `soon` accepts times that may be past.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Plans:
         self._planned.append(self._timers.soon(at_ms, now_ms, action))
 
     def times_ms(self) -> list[float]:
-        """Return the times of all that the process will still do."""
+        """Return the times of everything that the process will still do, in milliseconds."""
         return [timer.at_ms for timer in self._planned if timer.action is not None]
 
     def postpone(self, until_ms: float) -> None:
@@ -179,9 +179,9 @@ RETRY_MS = 100
 class Beats:
     """The heartbeats of a consumer group's members, as columns by membership.
 
-    A member's heartbeats are at `_base_ms + k * _every_ms`. `_speaks` is False for a silent member, `_moves`
-    for one whose heartbeats only show that it is alive. `rows` are the members of the group, in the order in
-    which they joined; elements of other memberships have no meaning.
+    A member's heartbeats are at `_base_ms + k * _every_ms`. `_speaks` is False for a silent member. `_moves`
+    is False for a member whose heartbeats only show that it is alive. `rows` are the members of the group, in
+    the order in which they joined; elements of other memberships have no meaning.
 
     `GroupCoordinator` owns this object, and clients notify it when a heartbeat moves. A heartbeat that
     changes nothing is no event of the run; it is computed from these columns when it is needed.
@@ -255,7 +255,7 @@ class Beats:
         """Return when all members that speak, except `besides`, have sent a heartbeat since `after_ms`.
 
         By that time all members that need not be watched one by one know a new target. Without such members
-        it is `after_ms`.
+        the result is `after_ms`.
         """
         looked_at = self._speaks.copy()
         looked_at[list(besides)] = False

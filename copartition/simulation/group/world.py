@@ -34,7 +34,7 @@ class Engine(Protocol):
 
     @property
     def members(self) -> int:
-        """The number of members in the coordinator's group, including dead ones it has not missed yet."""
+        """The number of members in the coordinator's group, including dead ones whose sessions still run."""
 
     def start(self, consumer: int, now_ms: float) -> None:
         """Start a process, which asks to join."""
@@ -49,7 +49,7 @@ class Engine(Protocol):
         """Let a process stand still until `until_ms`."""
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
-        """Start a second process with the consumer's `group.instance.id`, which takes its place."""
+        """Start a second process with the consumer's `group.instance.id`, and accept or refuse it."""
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Let the coordinator answer no member until `until_ms`."""
@@ -124,7 +124,7 @@ class World:
         return number
 
     def commits_ms(self, consumer: int) -> float:
-        """Return the first commit after time 0 of a consumer that exists at time 0, in milliseconds.
+        """Return the time at which a consumer that exists at time 0 first commits, in milliseconds.
 
         The commit before it, one interval earlier, is recorded in the flow of records. The time is drawn
         evenly from one interval, since nothing ties a client's commits to time 0. Consumers that start later
@@ -159,7 +159,8 @@ class World:
         """Return `network_ms` of the consumer of each of these members; one number if it is equal for all.
 
         `at_ms` is one time for all members or one for each, shape (len(members),). A result that is no single
-        number has that shape, too. Most runs have no slow network, so nothing is computed for each member.
+        number has that shape, too. Most runs have no slow network; then nothing is computed for single
+        members.
         """
         if not self._slow:
             return self.scenario.costs.network_ms
@@ -204,19 +205,20 @@ class World:
     def note_rebalance(
         self, generation: int, started_ms: float, causes: tuple[str, ...], moved: int, step: HistoryStep
     ) -> Rebalance:
-        """Write a completed generation, or an epoch with a target, to log and history; return its rebalance.
+        """Write a new generation, or an epoch with its target, to log and history; return its rebalance.
 
         Args:
             generation: the number of the generation or of the epoch.
             started_ms: the time of its first cause.
-            causes: its causes in words, in order.
+            causes: its causes in words, in the order of time.
             moved: how many partitions go from one consumer to another.
             step: the assignment.
         """
         self.note(
             "generation", number=generation, members=len(step.members), moved=moved, causes=list(causes)
         )
-        # The history stores only the difference. The rebalance has the number of the step, to find it again.
+        # The history stores only differences. The rebalance has the number of its step, by which it finds its
+        # assignment there.
         number = self.history.record(step)
         return Rebalance(generation, started_ms, self.now_ms, causes, moved, self.history, number)
 

@@ -1,10 +1,10 @@
-"""Follow what is certain in a scenario in the order of time; refuse an event that certainly cannot happen.
+"""Follow the certain facts of a scenario in the order of time; refuse events that certainly cannot happen.
 
 An event that depends on a condition, on a drawn duration, or on an event of all running consumers is checked
 when it occurs (`copartition.simulation.agenda`), and refused in the same words.
 
-This is a run without a group: only consumers that start and stop and topics that grow are followed. Times are
-milliseconds.
+This check is like a run without a group: it only follows which consumers start and stop, and which topics
+grow. Times are milliseconds.
 """
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ class Course:
                 self._cluster.change(event, number)
         elif isinstance(event, Join):
             name = event.consumer.name
-            # Infinite means that it has stopped or has never run. A consumer that is about to come back
-            # counts as running, because otherwise two of its processes would run.
+            # Infinite means that the consumer has stopped or has never run. A consumer that is about to come
+            # back counts as running, because otherwise two of its processes would run.
             if self._back_at.get(name, math.inf) != math.inf and self._sure(name):
                 raise running_already(event, number)
             self._back_at[name] = at_ms

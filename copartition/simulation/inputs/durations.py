@@ -1,4 +1,4 @@
-"""Lengths of time, fixed ones and ones that differ from one occurrence to the next."""
+"""Define lengths of time: fixed ones, and ones that are drawn anew for each occurrence."""
 
 import math
 import re
@@ -19,7 +19,7 @@ TIME = rf"{NUMBER} *(?:{'|'.join(UNITS)})"
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The bounds of a field's numbers, both included; `what` says in messages what the number is."""
+    """The bounds of a field's numbers, both included; `what` names the number in messages."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ Interval = Annotated[float, Between(1, LATEST_MS, "number of milliseconds")]
 _P95 = 1.6448536269514722
 """The distance of the 95th percentile of a normal distribution from its median, in standard deviations."""
 LARGEST_EXPONENT = 700
-"""`exp` raises for numbers not much larger; such a length is cut to `LATEST_MS` anyway."""
+"""The largest argument of `exp`, which raises an error above 709; lengths are cut to `LATEST_MS` anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True)
 class LogNormal:
-    """Spread as most latencies are: half below the median, one in twenty above `p95`; milliseconds."""
+    """Lengths spread as latencies are: half below the median, one in twenty above `p95`; milliseconds."""
 
     median: Milliseconds
     p95: Milliseconds

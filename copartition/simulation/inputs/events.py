@@ -1,8 +1,8 @@
-"""The events of a scenario: what may happen to a group, and when.
+"""Define the events of a scenario: the things that may happen to a group, and their times.
 
-Every event begins at a time in milliseconds, or as soon as a condition holds. The first group of classes are
-single events of the simulated cluster. The second group is what people and machines do; these events are
-taken apart into events of the first group (`copartition.simulation.agenda`).
+Every event begins at a time in milliseconds, or as soon as a condition holds. Classes from `Join` to
+`DuplicateInstance` are single events of the simulated cluster. Classes from `Restart` on are things that
+people and machines do; `copartition.simulation.agenda` takes these events apart into single ones.
 """
 
 import sys
@@ -60,13 +60,13 @@ class Consumer:
     close: Literal["default", "leave-group", "remain-in-group"] = "default"
 
     def leaves(self, *, classic: bool) -> bool:
-        """Return whether it tells the coordinator that it leaves when it closes.
+        """Return whether the consumer, when it closes, tells the coordinator that it leaves the group.
 
-        Under the consumer protocol a dynamic member of the client 4.4.0 leaves whatever it was asked for:
-        four of four members that were to remain sent a heartbeat with epoch -1 (`benchmarks/rebalances.md`).
+        Under the consumer protocol a dynamic member of the client 4.4.0 leaves even if it was told to remain:
+        four of four such members sent a heartbeat with epoch -1 (`benchmarks/rebalances.md`).
 
         Args:
-            classic: True if it speaks the classic protocol.
+            classic: True if the consumer speaks the classic protocol.
         """
         remains = self.close == "remain-in-group" and classic
         return self.close == "leave-group" or not (self.static or remains)
@@ -75,7 +75,7 @@ class Consumer:
 REFUSED: Final = "commit-refused"
 """The condition of an event that happens whenever a commit of its consumer is refused."""
 ANYONE = "*"
-"""As the consumer of such an event: any consumer whose commit is refused."""
+"""The name of the consumer in such an event, if it is for any consumer whose commit is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,13 +363,13 @@ ByName = Leave | Crash | SlowPoll | Stall | SlowNetwork | DuplicateInstance | Re
 """The events of one consumer that runs."""
 
 Lasting = SlowPoll | Stall | SlowNetwork
-"""Events that last for `for_ms`; the agenda draws it if it is a distribution."""
+"""Events that last for `for_ms`; the agenda draws a length if `for_ms` is a distribution."""
 
 Rollout = RollingRestart | StatefulSetRoll | Deployment | ScaleTo
 """The events that change the whole group once; each waits until the one before has ended."""
 
 GroupWide = Rollout | Autoscaler
-"""The events that concern all consumers that run when it begins."""
+"""The events that concern all consumers that run when the event begins."""
 
 Event = Primitive | ByName | GroupWide
 """Every event that a scenario may have."""

@@ -50,8 +50,8 @@ from partitioning.kit.limits import MAX_TOPIC_NAME
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
     """Return the scenario with other settings, costs and load; all else is as it was.
 
-    The changes are made to the values of the file that the scenario would be written as, and read back. So
-    the same rules apply as for a file.
+    The scenario is turned into the values of a file, these are changed, and the result is read as a file is.
+    So the same rules apply as for a file.
 
     Args:
         scenario: the scenario.
@@ -164,7 +164,7 @@ class ReadyScenario(NamedTuple):
 
 
 def ready_scenarios() -> dict[str, ReadyScenario]:
-    """Return the scenarios of the package by name, in the order of names."""
+    """Return the scenarios that the package brings, by name and in the order of names."""
     files = sorted((Path(__file__).parents[1] / "ready").glob("*.yaml"), key=lambda file: file.stem)
     lines = (file.read_text(encoding="utf-8").partition("\n")[0].rstrip().lstrip("# ") for file in files)
     return {file.stem: ReadyScenario(file.stem, line, file) for file, line in zip(files, lines, strict=True)}
@@ -181,7 +181,7 @@ def scenario_schema() -> dict[str, Any]:
     load["properties"]["rate"]["anyOf"].append(
         {"type": "string", "description": "a file that copartition audit -o json wrote."}
     )
-    # Files call settings by Kafka's names, the dataclass by Python's.
+    # Files call settings by Kafka's names, and the dataclass calls them by Python's.
     settings["properties"] = {kafka_name(name): of for name, of in settings["properties"].items()}
     topic = object_of(
         {"partitions": COUNT.schema, "racks": RACKS.schema, "id": {"type": "string", "format": "uuid"}},

@@ -78,7 +78,7 @@ def excerpt(value: object, *, file: bool = True) -> str:
 
 
 def plain(number: float) -> str:
-    """Return a number without a point if it is whole.
+    """Return a number as text, without a point if it is whole.
 
     >>> plain(6000.0), plain(0.5)
     ('6000', '0.5')
@@ -169,7 +169,7 @@ class _Number(FieldKind):
             self.schema = {"anyOf": [self.schema, {"type": "string", "pattern": f"^{TIME}$"}]}
 
     def fits(self, value: Any) -> bool:
-        """Return whether it is a number of this type within the bounds; True and False do not count."""
+        """Return whether the value is a number of this type within the bounds; a bool is no number here."""
         if type(value) not in self._common:
             if isinstance(value, bool) or not isinstance(value, self._type):
                 return False
@@ -313,7 +313,7 @@ class _Instance(FieldKind):
 
 
 class _Either(FieldKind):
-    """A value of one of several kinds; in a file, the first kind that fits what it reads."""
+    """A value of one of several kinds; a value in a file is read by the first kind that fits it."""
 
     def __init__(self, kinds: list[FieldKind]) -> None:
         self._kinds = kinds
@@ -328,7 +328,7 @@ class _Either(FieldKind):
         return chain.from_iterable(kind.parts(value) for kind in self._kinds)
 
     def read(self, value: Any) -> Any:
-        """Return what the first kind that fits makes of the file's value, or that itself if none fits."""
+        """Return a file's value as read by the first kind that fits it; if none fits, the value as it is."""
         return next((read for kind in self._kinds if kind.fits(read := kind.read(value))), value)
 
     def write(self, value: Any) -> Any:
@@ -366,7 +366,7 @@ class _Duration(FieldKind):
         self.schema = {"$ref": "#/definitions/Duration"}
 
     def fits(self, value: Any) -> bool:
-        """Return whether it is a length of time, or a distribution whose parameters go together."""
+        """Return whether the value is a length of time, or a distribution whose parameters go together."""
         if not isinstance(value, Uniform | Exponential | LogNormal):
             return self._length.fits(value)
         if not all(map(self._length.fits, astuple(value))):
@@ -473,7 +473,7 @@ def read_field(name: str, value: Any, kind: FieldKind, path: str) -> Any:
 
 
 def refusal(name: str, value: Any, kind: FieldKind, path: str, *, file: bool = False) -> ScenarioError:
-    """Return the error for a field whose value is of another kind, or for the part of the value that is.
+    """Return the error for a field whose value does not fit its kind, or for the part that does not fit.
 
     `path` is the place of the object that has the field; `file` chooses the words of files.
     """

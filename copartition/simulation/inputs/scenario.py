@@ -128,7 +128,7 @@ class Scenario:
 
     @property
     def purpose(self) -> dict[str, str]:
-        """Its question, source and conclusion, by these names; those that are None are left out."""
+        """The scenario's question, source and conclusion, by these names; a text that is None is left out."""
         texts = {name: getattr(self, name) for name in PURPOSES}
         return {name: text for name, text in texts.items() if text is not None}
 
@@ -195,7 +195,10 @@ class Scenario:
     def from_dict(cls, values: Any, name: str = "scenario") -> "Scenario":
         """Return the scenario that the values of a file describe, as `json.loads` returns them.
 
-        `name` is its name if the values have none. A `ScenarioError` has in `path` the place of the fault.
+        `name` is the scenario's name if the values have none.
+
+        Raises:
+            ScenarioError: the values are at fault; the error has the place of the fault in `path`.
         """
         arguments, places = read_arguments(values, kinds_of(cls))
         try:
@@ -220,7 +223,7 @@ class CapturedScenario(NamedTuple):
 
 
 BROKER_SIDE = frozenset({UniformAssignor.name, BrokerRangeAssignor.name})
-"""Assignors of the protocol of KIP-848; a consumer of it names one of these and no other."""
+"""Assignors of the protocol of KIP-848; a consumer that speaks it names exactly one of these."""
 _TOPIC = {"name": kind_of(str), "partitions": kind_of(Count)}
 BROKER_SESSIONS_MS = (6_000, 1_800_000)
 """Defaults of `group.min.session.timeout.ms` and `group.max.session.timeout.ms` of the broker."""
@@ -229,7 +232,7 @@ LOOK_MS = 1_000
 
 
 def with_static(scenario: Scenario, *, static: bool) -> Scenario:
-    """Return every consumer, also one that joins later, as a static member or as a dynamic one."""
+    """Return the scenario with all consumers, also those that join later, as static or as dynamic members."""
     return replace(
         scenario,
         consumers=tuple(replace(consumer, static=static) for consumer in scenario.consumers),
@@ -245,8 +248,8 @@ def with_static(scenario: Scenario, *, static: bool) -> Scenario:
 def check_scenario(scenario: Scenario) -> None:
     """Raise `ScenarioError` if a scenario is impossible; the message says where the fault is and what to do.
 
-    Fields are checked first, one by one, since the other checks rely on their types. Then follow fields that
-    must fit together, and last the course of events. The first fault is raised.
+    Each field is checked first by itself, since the other checks rely on its type. Fields that must fit
+    together are checked next, and the course of events last. The first fault is raised.
     """
     check_values(scenario, "$")
     for number, event in enumerate(scenario.events):
@@ -281,7 +284,7 @@ def check_scenario(scenario: Scenario) -> None:
 
 
 def topic_counts(scenario: Scenario) -> dict[str, int]:
-    """Return the most partitions that every topic will have, by name.
+    """Return the largest number of partitions that each topic will have, by name.
 
     Topics that are created later come last.
     """
@@ -386,7 +389,11 @@ def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
 
 
 def _check_registered(scenario: Scenario) -> None:
-    """Refuse strategies that do not exist. (In a scenario made in Python, one may be registered later)."""
+    """Refuse strategies that do not exist.
+
+    This is checked only for scenarios from files: in a scenario made in Python, a strategy may be registered
+    later.
+    """
     named = {scenario.assignor: "$.assignor"}
     for path, consumers_or_events in (("$.consumers", scenario.consumers), ("$.events", scenario.events)):
         for number, event in enumerate(consumers_or_events):
@@ -453,8 +460,9 @@ def _check_autoscaler(event: Autoscaler, scenario: Scenario, path: str) -> None:
 def _check_length(scenario: Scenario, people: int) -> None:
     """Refuse a run that would not end within hours.
 
-    Events count as many times as they have steps, and looks at conditions are counted by their interval.
-    `people` is the number of consumers that the scenario names.
+    An event of many consumers counts once more for each of them, and a crash loop once more for each crash.
+    The number of looks at conditions is the length of the run divided by the interval. `people` is the number
+    of consumers that the scenario names.
     """
     count = 0
     for number, event in enumerate(scenario.events):

@@ -45,7 +45,7 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it does not have its format, or a change cannot be made.
+        ValueError: the text is not in the file's format, or a change cannot be made.
         MissingDependencyError: msgspec or PyYAML is not installed.
     """
     from partitioning.kit import formats  # noqa: PLC0415 - needs msgspec, which who has no file does without
@@ -204,7 +204,7 @@ ITS_OWN = frozenset({"name", "beat_ms", "member_id"})
 def _equal_consumers(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
     """Return the equal consumers of one entry, such as `{count: 40, prefix: worker, static: true}`.
 
-    `others` is the number of consumers before them, which counts against the limit of all.
+    `others` is the number of consumers before them, because the limit holds for all consumers together.
     """
     numbered = {"count": MEMBERS, "prefix": TEXT}
     alike = {name: name for name in kinds_of(Consumer) if name not in ITS_OWN}
@@ -264,7 +264,7 @@ _WRITE = "write one with copartition audit TOPIC --since TIME -o json"
 
 
 def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
-    """Return topic -> records a second of each partition, from an audit: its counts divided by its time.
+    """Return topic -> records a second of each partition: the counts of an audit, divided by its time.
 
     The file is looked for in `folder`, then in the working directory.
 
@@ -289,8 +289,8 @@ def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
 def _rates(audit: Mapping[str, Any]) -> list[float]:
     """Return the records a second that came to each partition of one audited topic.
 
-    The rate is records divided by milliseconds, times 1,000. There is one for each partition, in the order of
-    their numbers.
+    The rate is records divided by milliseconds, times 1,000. The result has one rate for each partition, in
+    the order of their numbers.
 
     Raises:
         ScenarioError: the audit read only a part of the records, or all records came at the same time.

@@ -61,8 +61,8 @@ class AssignmentDelta(NamedTuple):
     """The difference that one assignment makes, as columns of equal length.
 
     `partitions` are flat indexes, ascending. `owner` is the member that now has each partition, -1 for none.
-    `position` is the index of each in its owner's list. A run keeps all changes, so the columns use two bytes
-    a number if the numbers fit.
+    `position` is the index of each partition in its owner's list. A run keeps all changes, so the columns use
+    two bytes a number if the numbers fit.
     """
 
     partitions: NDArray[np.integer]
@@ -127,7 +127,7 @@ class History:
         return len(self._steps) - 1
 
     def goes_on(self, change: AssignmentDelta) -> None:
-        """Store a change that no rebalance made, so that the next rebalance counts its moves from there."""
+        """Store a change that no rebalance made, so that later differences start from its result."""
         counts = self._steps[-1].counts if self._steps else ()
         self._steps.append(HistoryStep(np.empty(0, np.int32), change, counts, frozenset(), {}))
 

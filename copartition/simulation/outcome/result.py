@@ -215,9 +215,9 @@ class SimulationResult:
         """Hold figures of the summary against limits: `assert_(longest_pause="<5s", duplicates=0)`.
 
         Args:
-            expected: names of `RunSummary`, with or without `_ms`. A text is a comparison, one of <= >= == !=
-                < >, and a number. A number alone means exactly that. Times other than 0 need a unit: ms, s,
-                min or h.
+            expected: name of a figure of `RunSummary`, with or without `_ms` -> its limit. A limit is a
+                comparison, one of <= >= == != < >, and a number. If it is only a number, the figure must be
+                equal to that. Times other than 0 need a unit: ms, s, min or h.
 
         Raises:
             AssertionError: figures are not as expected. The message names each figure and its value, and for
@@ -242,7 +242,7 @@ class _Limit(NamedTuple):
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the least of the values that `percent` per cent of the values do not exceed."""
+    """Return the lowest of the values that at least `percent` per cent of the values do not exceed."""
     return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))
 
 
@@ -257,9 +257,9 @@ def check_figures(
     Args:
         summaries: the figures of each run, at least one.
         expected: limits by name, as `assert_` takes them.
-        whose: names the run or runs in the message.
-        blame: returns the end of a message that names the cause of a figure. It gets the figure and the runs
-            in which the figure is not as expected.
+        whose: the words that name the run or runs in the message.
+        blame: returns the end of a message, which names the cause of a figure. It is called with the name of
+            the figure and the runs in which the figure is not as expected.
     """
     limits = {name: _limit(name, text, summaries) for name, text in expected.items()}
     failed = []
@@ -277,7 +277,7 @@ def check_figures(
 
 
 def _limit(name: str, text: str | float, summaries: Sequence[RunSummary]) -> _Limit:
-    """Return the limit that a name and a text stand for; raise `ScenarioError` if they stand for none.
+    """Return the limit that a name and a text stand for; raise `ScenarioError` if they do not make a limit.
 
     `name` may leave out `_ms`. For a percentile of several runs it ends in `_p` and a number.
     """
@@ -310,10 +310,10 @@ def _value_text(figure: str, value: float) -> str:
 
 
 def _name_culprit(result: SimulationResult, figure: str) -> str:
-    """Return the end of a message that names the outage, or the pause, behind a figure; or an empty text."""
+    """Return the end of a message, which names the outage or pause behind a figure; empty without one."""
     if figure == "longest_pause_ms":
         return longest_pause(result.timeline, result.summary.longest_pause_ms)
-    # The field of `Outage` that sums up to the figure.
+    # `part` is the field of `Outage` whose sum over all outages is the figure.
     part = "pause_ms" if figure == "partition_seconds" else figure
     if not hasattr(Outage, part) or not result.outages:
         return ""

@@ -1,4 +1,4 @@
-"""Sum up a run in numbers, and many runs as percentiles."""
+"""Sum up a run in figures, and many runs in percentiles of these figures."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -145,8 +145,9 @@ class Runs:
     def percentile(self, percent: float) -> dict[str, float | None]:
         """Return, for every figure, the value that `percent` per cent of the runs do not exceed.
 
-        It is a value of one of the runs and not one between two runs, because some runs may never recover,
-        and nothing lies between a number and infinity. It is None for figures of records without a load.
+        The result is always the value of one run, never a value between those of two runs: some runs may
+        never recover, and nothing lies between a number and infinity. Without a load it is None for figures
+        of records.
         """
         columns = {name: [getattr(summary, name) for summary in self.summaries] for name in FIGURES}
         return {
@@ -157,8 +158,9 @@ class Runs:
     def assert_(self, **expected: str | float) -> None:
         """Hold figures against limits in all runs: `assert_(longest_pause_p95="<5s", duplicates=0)`.
 
-        `_p95` after a name means the 95th percentile of the runs; other numbers work in the same way. Without
-        it the limit holds for each run. All else is as in `SimulationResult.assert_`.
+        `_p95` after a name means the 95th percentile of the runs; other numbers from 0 to 100 work in the
+        same way. A limit without such an ending must hold for each run. Everything else is as in
+        `SimulationResult.assert_`.
         """
         scenario, runs = self.scenario, count(len(self.summaries), "run")
 

@@ -24,7 +24,7 @@ class Phase(IntEnum):
     HANDOVER = 5
     """Handover: the next owner has the partition, and runs callbacks, opens it and fetches records.
 
-    Or its owner, which keeps it, runs a callback for other partitions.
+    Or the owner keeps the partition, and runs a callback for other partitions.
     """
 
 
@@ -93,10 +93,10 @@ class Timeline:
         """
         still = self.phase != Phase.CONSUMING
         partition, start, end = self.partition[still], self.start[still], self.end[still]
-        # Two rows that touch are one pause: it goes on after the group has noticed it.
+        # Two rows that touch belong to one pause, which only goes on in another phase or for another cause.
         opens = np.ones(len(start), np.bool_)
         opens[1:] = (partition[1:] != partition[:-1]) | (start[1:] != end[:-1])
-        # A pause closes in the row before the next one opens. The first row opens one, so the last row closes
-        # one.
+        # A pause closes in the row before the one that opens the next pause. The first row opens a pause, so
+        # `roll` makes the last row close one.
         closes = np.roll(opens, -1)
         return partition[opens], start[opens], end[closes]

@@ -7,7 +7,9 @@ from copartition.simulation.records.outages import Floats, Slots
 
 
 class Consumers:
-    """Every consumer as columns, with one last row for no consumer (-1), which no change concerns.
+    """The state of every consumer as columns, with one element for each consumer and a last one for index -1.
+
+    The last element stands for no consumer, and no round changes it.
 
     A round begins with `enter` and ends with `leave`. Between them `touched` marks the consumers of the
     round, and `_who` lists them. Outside of rounds, `touched`, `commits` and `busy` are False and `_bend` is
@@ -47,18 +49,18 @@ class Consumers:
         self.touched[self._who] = self.commits[self._who] = self.busy[self._who] = False
 
     def last_tick(self, interval: float) -> Floats:
-        """Return the time of each consumer's last commit up to `now`; without one, of its interval's begin.
+        """Return the time of each consumer's last automatic commit up to `now`.
 
         The result has shape (consumers + 1,), in milliseconds. A consumer commits every `interval`
-        milliseconds from `clock` on; for one that has not reached its first commit the result is `clock`
-        itself.
+        milliseconds from `clock` on. If a consumer has not reached its first commit yet, the result is
+        `clock` itself, the begin of its first interval.
         """
         return self.clock + np.floor((self.now - self.clock) / interval) * interval
 
     def settle(self, readers: Slots, curve: GroupCurve) -> None:
-        """Record that these consumers have been reading up to now, and end the slopes of their reading.
+        """Record that these consumers have been reading up to now, and end their effect on the lag's slope.
 
-        A slope that ended earlier, because everything was drained, ends at that earlier time.
+        The effect of a consumer that drained all its partitions earlier ends at that earlier time.
         """
         self.busy[readers] = True
         moved = self._who[self._drift[self._who] != 0]
@@ -74,7 +76,7 @@ class Consumers:
         self._bend += np.bincount(consumer, slope, len(self._bend))
 
     def jump(self, consumer: Slots, by: Floats, curve: GroupCurve) -> None:
-        """Let the lag of these consumers' partitions jump by `by`.
+        """Let the lag of the group jump by `by`, because of these consumers' partitions.
 
         `by` has an amount for each partition, in thousandths of records. The amounts of one consumer are
         summed, and the sum is added to the lag at the consumer's time.
@@ -93,8 +95,8 @@ class Consumers:
         Args:
             curve: the lag of the group.
             reader: the consumer of each partition.
-            behind: the backlog of each, in thousandths of records.
-            rate: the records a second that come to each.
+            behind: the backlog of each partition, in thousandths of records.
+            rate: the records a second that come to each partition.
         """
         who = self._who
         bend = self._bend[who]

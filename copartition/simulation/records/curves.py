@@ -45,7 +45,7 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats)
     most as many turns as a consumer has partitions; if all rates are equal, after one turn.
     """
     times = np.zeros(len(behind))
-    # A group that is never behind needs none of the sorting below.
+    # If no partition is behind or will fall behind, the sorting below is not needed.
     busy = np.count_nonzero(behind) or np.count_nonzero(np.bincount(group, rate, len(capacity)) > capacity)
     if not busy or not np.count_nonzero(capacity < np.inf):
         return times
@@ -129,7 +129,8 @@ def fall_times(
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
 
     def there(place: Integers) -> NDArray[np.bool_]:
-        # At an infinite time `level` is NaN, which compares as false: the target was reached before.
+        # At an infinite time `level` is NaN, so the comparison is False and the result is True: the target
+        # was reached before that time.
         at = fill.times[place]
         level = fill.behind[place] + fill.rate[place] * at
         return ~(behind[rows] + rate[rows] * at - level > target)
@@ -145,7 +146,7 @@ def fall_times(
 def peaks(
     behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Return the rows that fall further behind before they catch up, when they turn, and their lag then.
+    """Return the rows that fall further behind before they catch up, and the time and lag of their peaks.
 
     The three columns have equal length: indexes, times in milliseconds, and amounts in thousandths of
     records. A partition's share of its consumer grows as others are drained. Its lag turns at the drain time
@@ -174,11 +175,13 @@ class _Filling:
     """Partitions sorted by group and, within a group, by the order in which they may be drained.
 
     All attributes are columns in that order. `order` has the index of each partition in the arguments, and
-    `place` counts from 0 in each group. `spent` and `free` are sums over the partitions drained before each:
-    their backlog, and the capacity that their rates leave.
+    `place` counts from 0 in each group. For each partition, `spent` is the sum of the backlogs of the
+    partitions that are drained before it in its group, and `free` is the capacity that the rates of those
+    partitions leave.
 
-    The arguments `spent` and `free` are by consumer, the attributes are by partition. `key` gives the order;
-    without it, partitions are sorted by the time at which each would be drained if it were the first.
+    The arguments `spent` and `free` have an element for each consumer: the backlog of partitions that were
+    fixed before, and the capacity that their rates leave. `key` gives the order; if it is None, partitions
+    are sorted by the time at which each would be drained if it were the first.
     """
 
     def __init__(
@@ -197,8 +200,8 @@ class _Filling:
             # The key is the time at which the partition would be drained if it were the first of its group.
             n = size[group]
             key = quotient(spent[group] + n * behind, free[group] - n * rate, rounding)
-        # If none would ever be drained, the partition with the lowest rate comes first. Small integers sort
-        # in linear time.
+        # If no partition of a group would ever be drained, the one with the lowest rate comes first. Small
+        # integers sort in linear time.
         order = np.lexsort((rate, key)) if np.count_nonzero(rate != rate[0]) else key.argsort()
         # Groups are brought together by a stable sort, so the order by time stays within each group.
         small = group.astype(np.min_scalar_type(len(spent)))
@@ -230,7 +233,7 @@ class _Filling:
         return fill
 
     def disorder(self) -> NDArray[np.intp]:
-        """Return the places of partitions that would be drained before the one they come after.
+        """Return the places of partitions that would be drained before their predecessors in the order.
 
         The first place of a group is never among them. Differences within rounding do not count; otherwise
         equal partitions would be sorted again and again.
@@ -244,7 +247,7 @@ class _Filling:
 
 
 def _sum_before(values: Floats, first: Integers) -> Floats:
-    """Return for each element the sum of the values before it in its group, which starts at `first`.
+    """Return, for each element, the sum of the values before it in its group.
 
     `first` has, for each element, the index of the first element of its group. One running sum serves all
     groups: the part before a group is subtracted.
@@ -263,10 +266,11 @@ def quotient(need: NDArray[Any], surplus: NDArray[Any], rounding: float | Floats
 def _first(holds: Callable[[Integers], NDArray[np.bool_]], low: Integers, high: Integers) -> Integers:
     """Return the first place from `low` up to `high` at which `holds` is true, by bisection.
 
-    The result is `high` if `holds` is true nowhere. From the first such place on it must stay true.
+    If `holds` is true at no place of the range, the result is `high`. `holds` must stay true from the first
+    place at which it is true.
 
-    `low` and `high` are columns, one range for each question. `holds` is called for all of them at once, with
-    one place for each.
+    `low` and `high` are columns with one range for each search. `holds` is called for all searches at once,
+    with a column of one place for each.
     """
     end = high
     while (low < high).any():
@@ -445,8 +449,8 @@ class PartitionCurves:
         behind, rate, drained = stretches.behind[among], stretches.rate[among], stretches.drained[among]
         elapsed = np.unique(np.concatenate([[0.0, until - since], drained[drained < until - since]]))
         group, capacity = np.zeros(len(among), np.intp), self.capacity[stretches.consumer[among[:1]]]
-        # The lag of one partition depends on all that are read with it. So all are computed, and one is
-        # taken.
+        # The lag of one partition depends on all partitions that are read with it. So the lags of all are
+        # computed, and one is taken.
         own = among == row
         levels = [behind_at(time, behind, rate, group, drained, capacity)[own] for time in elapsed]
         return np.stack([since + elapsed, np.concatenate(levels)])

@@ -75,20 +75,19 @@ class RecordsResult:
 
 
 _Rows = tuple[Slots, Slots, Floats, int | Slots]
-"""The columns of a `Round`, or of rows with one kind each, which happen in their order."""
+"""The columns of a `Round`, or of rows that have a kind each and happen in the order of the rows."""
 
 
 class ReaderChanges:
     """The changes of readers that the ledger has had since the records were computed last.
 
-    Consumers affect each other only through partitions that one gives up and another reads. So changes of
-    different consumers can be made together, stops before reads; they can be made in the order in which they
-    came if that is the order of time for each consumer. Only one kind of change must be made alone: that of a
-    consumer that wakes up without its partitions.
+    Consumers affect each other only through partitions that one consumer gives up and another one reads. So
+    changes of different consumers can be made together if stops are made before reads. No sorting is needed
+    if the changes of each consumer came in the order of time. Only one kind of change must be made alone:
+    that of a consumer that wakes up without its partitions.
 
-    `_sorted` is True as long as all waiting changes are rounds, in the order of time for each consumer; then
-    no sorting is needed. The columns by consumer serve that check, and are kept from one call of `take` to
-    the next.
+    `_sorted` is True as long as all waiting changes are rounds, in the order of time for each consumer. The
+    columns by consumer serve to check this, and are kept from one call of `take` to the next.
     """
 
     def __init__(self) -> None:
@@ -101,7 +100,7 @@ class ReaderChanges:
         self._round = np.full(64, -1)
         self._at = np.zeros(64)
         self._kind = np.zeros(64, np.intp)
-        # The number of the present round; `_round` compares with it.
+        # The number of the present round, with which the elements of `_round` are compared.
         self._rounds = 0
 
     def add(
@@ -119,8 +118,9 @@ class ReaderChanges:
             consumer: the consumer of each partition, or one for all.
             at: the time of each in milliseconds, or one for all.
             kind: what happens, one of the kinds of `Round` (such as `READ`).
-            turn: the place of each partition's change in the order, if changes come out of order. Then call
-                `put_in_turn` before any change without a turn.
+            turn: the place of each partition's change in the order, if changes come out of order; None if
+                this change comes in order. After changes with turns, call `put_in_turn` before any change
+                without a turn.
         """
         if not len(partition):
             return
@@ -161,8 +161,8 @@ class ReaderChanges:
             self._latest, self._at = (np.append(old, np.zeros(last + 1)) for old in (self._latest, self._at))
             self._round = np.append(self._round, np.full(last + 1, -1))
             self._kind = np.append(self._kind, np.zeros(last + 1, np.intp))
-        # A consumer that is named twice keeps the time written last. If its times differ, the other one is
-        # unequal to that, and the answer is False.
+        # If a consumer is named twice, `_latest` keeps the time written last. If its two times differ, the
+        # other time is unequal to the kept one, and the result is False.
         before = self._latest[consumer]
         self._latest[consumer] = at
         return not np.count_nonzero((before > at) | (self._latest[consumer] != at))
@@ -189,10 +189,10 @@ class ReaderChanges:
         yield from _merge(parts)
 
     def _fits(self, change: Round) -> bool:
-        """Return whether all of a change can happen in the present round, after the changes in it so far.
+        """Return whether a change can happen in the present round, after the changes already in the round.
 
-        It cannot if one of its consumers already has another time in this round, or a change of this kind or
-        a later kind.
+        A change does not fit if one of its consumers already has another time in this round, or already has a
+        change of the same kind or of a later kind.
         """
         consumer = change.consumer
         apart = (self._at[consumer] != change.at) | (self._kind[consumer] >= change.kind)
@@ -251,7 +251,7 @@ def _sort(changes: list[_Rows]) -> Iterator[Round]:
 
 
 class RecordFlow:
-    """The records of a group: computes from who reads what how many are behind, read twice and lost.
+    """The records of a group: how many are behind, read twice and lost, computed from who reads what.
 
     Changes name partitions by flat index. A change names each partition once, and the changes of one
     partition come in the order of time. `at` is one time in milliseconds, or one for each partition. Changes
@@ -301,7 +301,8 @@ class RecordFlow:
     def add_partitions(self, partitions: Integers, at: float | Floats) -> None:
         """Let these partitions exist from now on, without a reader.
 
-        Records wait in them or come to them.
+        From `at` on, records wait in these partitions or come to them. `at` is in milliseconds, one time for
+        all partitions or one for each.
         """
         slots = np.asarray(partitions, np.intp)
         self.readers.add_partitions(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
@@ -309,9 +310,9 @@ class RecordFlow:
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
         """Let a consumer read partitions from now on, which no other consumer reads.
 
-        It begins at the committed offset. If it stalled and still has the partition, it goes on where it was.
-        It commits its progress in its other partitions, as clients do when they rejoin, and a new commit
-        interval begins.
+        The consumer begins at the committed offset. If it stalled and still has the partition, it goes on
+        where it was. If the load commits on revocation or before processing, the consumer also commits its
+        progress in its other partitions, as clients do when they rejoin, and begins a new commit interval.
         """
         slots = np.asarray(partitions, np.intp)
         reader = self._reader[slots]
@@ -339,7 +340,7 @@ class RecordFlow:
     def stalls(self, partitions: Integers, at: float | Floats) -> None:
         """Let the reader of each partition stand still.
 
-        It goes on where it was if it is also the next to read the partition.
+        If the same consumer is the next to read the partition, it goes on where it was.
         """
         self._stop(partitions, at, STALLED)
         self._stands[partitions] = True
@@ -347,8 +348,8 @@ class RecordFlow:
     def zombie(self, zombie: Zombie) -> None:
         """Let a consumer that has stalled or was dropped go on reading partitions that it has lost.
 
-        Its commits are refused. If the same consumer reads the partitions now, that is a second process of
-        its name, which takes them over when the first one becomes a zombie.
+        The zombie's commits are refused. If a consumer of the same name reads the partitions now, that is a
+        second process, which takes the partitions over when the first process becomes the zombie.
         """
         slots = np.asarray(zombie.partitions, np.intp)
         self._changes.add(slots, zombie.consumer, zombie.start_ms, self.readers.haunt(zombie))

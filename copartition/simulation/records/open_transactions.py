@@ -5,15 +5,16 @@ from numpy.typing import NDArray
 
 
 class OpenTransactions:
-    """The transactions that consumers left open, with read-process-write as clients do it since KIP-447.
+    """The transactions that consumers left open when they stopped (read-process-write since KIP-447).
 
     Each process has one transactional id. A transaction that a process left open holds the last stable offset
     of its output until its `transaction.timeout.ms` is over or the process is back: `initTransactions` aborts
     the open transaction of its transactional id. A process that wakes up and has lost its partitions aborts
     its transaction itself, since the offsets it sends with its group metadata are refused.
 
-    An element of `_rows` has one consumer's partitions, and begin and end of the transaction for each. `_of`
-    maps a consumer to the indexes of its rows whose transactions may still end earlier.
+    An element of `_rows` is a transaction that one consumer left open, as three columns: its partitions, and
+    for each of them the begin and the end of the transaction. `_of` maps a consumer to the indexes of those
+    of its rows whose transactions may still end earlier.
     """
 
     def __init__(self) -> None:
@@ -29,7 +30,9 @@ class OpenTransactions:
     ) -> None:
         """Record that these consumers stop and leave transactions open.
 
-        Each leaves one open over its partitions, from `at` to `until`.
+        Each consumer leaves one transaction open over its partitions. The columns have an element for each
+        partition: its consumer, and the times in milliseconds at which the transaction is left open and times
+        out.
         """
         for consumer in np.unique(consumers).tolist():
             its = consumers == consumer
@@ -50,7 +53,7 @@ class OpenTransactions:
         return [consumer for consumer in np.unique(consumers).tolist() if consumer in self._of]
 
     def ends_ms(self) -> float:
-        """Return when the last transaction ends, in milliseconds, if nothing else happens; 0 without one."""
+        """Return when the last transaction ends, in milliseconds, if nothing else happens; 0 without any."""
         return max((float(until.max(initial=0.0)) for _, _, until in self._rows), default=0.0)
 
     def waits_ms(self, partitions: int, at: float) -> NDArray[np.float64]:
@@ -63,6 +66,7 @@ class OpenTransactions:
         # +1 where a transaction begins and -1 where it ends; a partition waits while the sum is above 0.
         change = np.repeat([1, -1], len(since))
         order = np.lexsort((times, where))
-        # The sum says how many are open between one time and the next. Between two partitions it is 0.
+        # The sum is the number of open transactions of a partition between one time and the next. From the
+        # last time of one partition to the first time of the next partition the sum is 0.
         lasting = np.diff(times[order]) * (np.cumsum(change[order])[:-1] > 0)
         return np.bincount(where[order][:-1], lasting, partitions).astype(np.float64)

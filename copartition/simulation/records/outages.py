@@ -32,8 +32,8 @@ class Outages:
     element for each partition; amounts are thousandths of records, times are milliseconds. `before` and
     `_since` have a meaning only while `open` is True.
 
-    `read` ends outages. It is called after a stretch of reading, and gets the time at which each partition
-    was back in closed form.
+    Only `read` ends outages. It is called after a stretch of reading, with the time at which each partition
+    was no further behind than before its outage; the caller computes that time in closed form.
     """
 
     def __init__(self, partitions: int) -> None:
@@ -65,7 +65,8 @@ class Outages:
     def read(self, slots: Slots, since: Floats, until: Floats, back: Floats) -> None:
         """Record that these partitions were read from `since` to `until`, and end outages that ended then.
 
-        `back` is the time at which each was no further behind than before its outage; infinite means never.
+        `back` has the time at which each partition was no further behind than before its outage; infinite
+        means never.
         """
         affected = self.open[slots].nonzero()[0]
         if not len(affected):

@@ -43,7 +43,7 @@ class Round(NamedTuple):
     """One kind of change that happens to these partitions; each consumer in it has only one time.
 
     `partition`, `consumer` and `at` are columns of equal length, times are milliseconds, and `kind` is one of
-    the numbers above.
+    the numbers from `GIVEN_UP` to `HAUNTED`, or `HAUNTED` plus the index of a zombie.
     """
 
     partition: NDArray[np.intp]
@@ -62,26 +62,30 @@ _Sharing = tuple[Floats, Floats, Slots, Floats, Floats]
 class Zombie:
     """A consumer that goes on reading partitions that it has lost, from `start_ms` to `end_ms`.
 
-    `partitions` are flat indexes. `_rows` has what it reads, as `Readers._wake` found it: slots, amounts
-    behind, rates and positions.
+    `partitions` are flat indexes. `_rows` has the partitions that the consumer really goes on reading, as
+    `Readers._wake` found them: columns of slots, amounts behind, rates and positions.
     """
 
     def __init__(self, partitions: NDArray[np.int32], consumer: int, start_ms: float, end_ms: float) -> None:
         self.partitions = partitions
         self.consumer = consumer
         self.start_ms = start_ms
-        self.end_ms = end_ms  # moved forward if its process ends earlier
+        self.end_ms = end_ms  # set to an earlier time if its process ends before
         self._rows = [(np.empty(0, np.intp), np.empty(0), np.empty(0), np.empty(0))]
 
     def wakes(self, slots: Slots, behind: Floats, rate: Floats, position: Floats) -> None:
-        """Add partitions that it goes on reading, from these positions."""
+        """Add partitions that the consumer goes on reading, from these positions.
+
+        The columns have equal length: amounts behind and positions are thousandths of records, rates are
+        records a second.
+        """
         self._rows.append((slots, behind, rate, position))
 
     def work(self, at: float, capacity: Floats) -> tuple[Slots, Floats, Floats]:
-        """Return the partitions it has read up to `at`, the amount of each, and its position at the end.
+        """Return the partitions read up to `at`, the amount read of each, and the last position in each.
 
         The consumer's capacity is shared among these partitions only, since its process knows no others.
-        Amounts are thousandths of records.
+        `capacity` has an element for each consumer, in records a second; amounts are thousandths of records.
         """
         slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
         span = np.full(len(slots), max(min(self.end_ms, at) - self.start_ms, 0.0))
@@ -99,10 +103,10 @@ class Readers:
     partition is drained, follow from the last change (`records.curves`). Amounts are thousandths of records,
     rates are records a second and times are milliseconds, so that whole numbers stay whole.
 
-    `_reader` has the consumer that reads each partition, -1 for none; `_standing` has the one that stands
-    still with it and may go on. The position of a partition is all that arrived minus `_behind`; the
-    committed position is the position minus `_uncommitted`. `_reached` is the furthest position that any
-    reader had. It distinguishes records that are read again from new ones.
+    `_reader` has the consumer that reads each partition, -1 for none. `_standing` has the consumer that
+    stands still with the partition and may go on, -1 for none. The position of a partition is all that
+    arrived minus `_behind`; the committed position is the position minus `_uncommitted`. `_reached` is the
+    furthest position that any reader had. It distinguishes records that are read again from new ones.
     """
 
     def __init__(self, scenario: Scenario, rate: Floats, waiting: Floats) -> None:
@@ -111,14 +115,15 @@ class Readers:
         self._rate = rate
         self._waiting = 1_000 * waiting  # the backlog with which each partition is born
         self._rates_differ = bool((rate != rate[:1]).any())
-        # Without a limit every consumer is always at the end of its partitions, so most of the work can be
-        # left out.
+        # If capacities have no limit, every consumer is always at the end of its partitions, so most of the
+        # work can be left out.
         self._limited = load.capacity < np.inf
         self._interval = scenario.settings.auto_commit_interval_ms
         self._settled_ms = scenario.settled_ms
         self._timeout = scenario.settings.transaction_timeout_ms
         self._transactional = load.transactions
-        # A transaction commits offsets together with the output made from the records, so never before it.
+        # A transaction commits offsets together with the output made from the records, so offsets are never
+        # committed before their records are processed.
         self._before = load.commit == "before" and not load.transactions
         self._commits_on_revoke = load.commit_on_revoke or self._before
         # The size of a batch is in thousandths of records, as all amounts.
@@ -206,7 +211,7 @@ class Readers:
     def caught_up_ms(self) -> float:
         """Return the time at which the last partition is drained, leaving out those that never will be.
 
-        It is a time of the run in milliseconds, and holds if nothing changes before.
+        The result is in milliseconds of the run, and is right if nothing changes before that time.
         """
         times = (self._since + self._drained)[self._reader >= 0]
         return float(times[np.isfinite(times)].max(initial=0.0))
@@ -257,7 +262,8 @@ class Readers:
             if not self._transactional:
                 reached[slots] = np.maximum(reached[slots], up_to)
         processed = np.maximum(position, reached)
-        # Records that were lost with a partition and not reached again have not been processed again either.
+        # `again` counts uncommitted records as soon as their partition is lost. Records that no reader has
+        # reached again by now are subtracted, since they have not been processed again.
         return arrived, processed, again - (processed - position), lost
 
     def _sharing(self, slots: Slots) -> _Sharing:
@@ -283,7 +289,7 @@ class Readers:
         self.curves.add(slots, reader, since, now, behind, rate, drained)
         self._recover(slots, sharing, since, now, after)
         # With equal rates a partition's lag is highest at one end of a stretch, and both ends are recorded
-        # anyway. Only with different rates may it turn in between.
+        # anyway. If rates differ, the lag may turn in between.
         if self._rates_differ:
             rows, turn, top = peaks(*sharing)
             passed = turn <= elapsed[rows]
@@ -334,8 +340,8 @@ class Readers:
         """Find which partitions came back to their lag before the outage, and record that in `outages`."""
         behind, _, _, drained, _ = sharing
         target = self.outages.before[slots]
-        # A partition is back to no lag at all when it is drained, and that time is known. Only other targets
-        # need a search.
+        # If the target is 0, the partition is back when it is drained, and that time is known. Only targets
+        # above 0 need a search.
         back = np.where(behind <= target, 0.0, drained)
         if np.count_nonzero(target):
             some = ((target > 0) & (behind > target)).nonzero()[0]
@@ -359,8 +365,8 @@ class Readers:
             if self._left:
                 for key in zip(slots.tolist(), consumer.tolist(), strict=True):
                     self._left.pop(key, None)
-            # A reader that stood still, or has something uncommitted, loses the partition even if it gives it
-            # up: the next reader begins at the committed position.
+            # A reader that stood still, or has uncommitted records, loses the partition even if it gives the
+            # partition up: the next reader begins at the committed position.
             refused = stood | (self._uncommitted[slots] != 0)
             if np.count_nonzero(refused):
                 self._lose(now.take(refused))
@@ -439,11 +445,11 @@ class Readers:
                 self.transactions.end(transaction, consumers.now[transaction])
 
     def _skip(self, slots: Slots, at: Floats) -> None:
-        """Let the first reader of these partitions begin at their end, and count the records before as lost.
+        """Let the first reader of these partitions begin at their end; count the records before that as lost.
 
         The end counts as committed at once, though a client commits it only within `auto.commit.interval.ms`.
-        So if that reader is gone earlier, the next one does not skip again. `at` has a time in milliseconds
-        for each partition.
+        So if that reader is gone earlier, the next reader does not skip records again. `at` has a time in
+        milliseconds for each partition.
         """
         self._uncharted[slots] = False
         self._lost[slots] += self._behind[slots]
@@ -457,7 +463,7 @@ class Readers:
         return stood & (now.at <= self._deadline[now.partition])
 
     def _wake(self, now: Round) -> None:
-        """Let a consumer go on reading partitions that it does not own any more."""
+        """Let a consumer that wakes up go on reading partitions that it does not own any more."""
         replaced = self._reader[now.partition] == now.consumer
         if np.count_nonzero(replaced):
             # Another process of the same name has taken over, and begins at the committed position.
