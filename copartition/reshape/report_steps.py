@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 FORMAT_VERSION = "1.0"
 
 _TELLING = 100_000
-"""The least number of records of a round with which it reports how many it copies a second.
+"""A round that copied fewer records than this does not report how many it copied a second.
 
-A smaller round spends nearly all of its time on work that does not depend on its size, and shows how fast the
-machine is, but not how large its records are.
+A smaller round spends nearly all of its time on work that does not depend on its size. Its rate shows how
+fast the machine is, but not how large the records are.
 """
 
 
@@ -51,11 +51,11 @@ def position_table(group: GroupSwitch) -> Table:
 
 
 def switch_table(groups: Sequence[GroupSwitch], written: Sequence[str]) -> Table:
-    """Return a row a group: members, what it has not read, what it reads twice, and what is next.
+    """Return a table with a row for each group: members, unread records, repeats, and the next step.
 
     Args:
         groups: the groups.
-        written: those whose positions are written in this run.
+        written: names of the groups whose positions are written in this run.
     """
     rows = [
         (
@@ -78,7 +78,7 @@ def print_switch(
     Args:
         groups: the groups.
         target: the new topic.
-        written: groups whose positions were written in this run.
+        written: names of the groups whose positions are written in this run.
         console: where it is printed.
     """
     from copartition.kit.grid import note  # noqa: PLC0415 - needs rich
@@ -132,11 +132,13 @@ def _groups_json(groups: Sequence[GroupSwitch]) -> list[dict[str, Any]]:
 
 
 def ground_lines(ground: Evidence, *others: Evidence) -> list[str]:
-    """Return what was read, and what is taken for granted, each once.
+    """Return a line for each source of the evidence, and one for each assumption.
+
+    An assumption that several answers share has one line.
 
     Args:
         ground: the evidence of an answer.
-        others: more of it, of which only the assumptions are told.
+        others: the evidence of further answers, of which only the assumptions are listed.
     """
     assumed = dict.fromkeys(text for one in (ground, *others) for text in one.assumed)
     return [*(f"read from: {source}" for source in ground.sources), *(f"assumed: {text}" for text in assumed)]
@@ -153,7 +155,7 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
     Args:
         proof: a `spark_integration.Proof`.
         topic: the old topic.
-        target: the new one.
+        target: the new topic.
     """
     # Counts of 0 are shown, too: without them, a fault that did not occur would look like one that was not
     # checked.
@@ -185,13 +187,13 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
 
 
 def print_proof(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: str, console: Console) -> None:
-    """Print the proof, its faults, where the groups that have moved are, and what it stands on.
+    """Print the proof, its counts of faults, the positions of the groups that have moved, and the evidence.
 
     Args:
         proof: a `spark_integration.Proof`.
-        groups: those with commits on both topics.
+        groups: the groups with commits for both topics.
         topic: the old topic.
-        target: the new one.
+        target: the new topic.
         console: where it is printed.
     """
     from copartition.kit.grid import cell, note  # noqa: PLC0415 - needs rich
@@ -263,16 +265,17 @@ def back_lines(
     *,
     execute: bool,
 ) -> list[str]:
-    """Return what the way back removed or would remove, and what is left to do by hand.
+    """Return in sentences which commits the way back removed or would remove, and what is left to do by hand.
 
     Args:
         topic: the old topic.
-        target: the new one.
+        target: the new topic.
         commits: group -> partition of the new topic -> committed offset, of groups that have any.
-        config: the settings of the cluster, for the printed commands.
+        config: librdkafka's settings; the printed commands name the cluster by `bootstrap.servers`.
         execute: whether the commits were removed in this run.
     """
-    # Topics and the copy's notes are kept: if the copy is wrong, the user decides whether to delete them.
+    # Neither the topics nor the notes in the ledger of the copy are deleted here: if the copy is wrong, the
+    # user decides whether to delete them.
     did = "removed" if execute else "would remove, with --execute,"
     servers = config.get("bootstrap.servers", "HOST:PORT")
     return [
