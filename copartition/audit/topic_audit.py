@@ -242,7 +242,7 @@ def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
 
 def concatenate(parts: Sequence[Records]) -> Records:
     """Return the records of all parts, one part after the other; at least one part."""
-    # This is the usual case for a small topic: no copy is made.
+    # A small topic usually has only one part, which need not be copied.
     if len(parts) == 1:
         return parts[0]
     return Records(

@@ -101,7 +101,10 @@ def _groups_head(groups: Sequence[GroupSwitch], target: str) -> str:
 def _print_groups(
     groups: Sequence[GroupSwitch], target: str, written: Sequence[str], console: Console
 ) -> None:
-    """Print a table of the groups, and for each one a table of its positions; arguments as `print_switch`."""
+    """Print a table of the groups, and a table of positions for each of them.
+
+    The arguments are those of `print_switch`.
+    """
     from copartition.kit.grid import cell, print_table  # noqa: PLC0415 - needs rich
 
     console.print(cell(_groups_head(groups, target), "bold"), soft_wrap=True)
