@@ -55,8 +55,8 @@ def audit_topic(
 
         # NumPy counts a batch without the interpreter's lock, so the next batch is read at the same time.
         with ThreadPoolExecutor(max_workers=1) as thread:
-            # At most one batch waits; otherwise batches would pile up in memory if counting is slower than
-            # reading.
+            # The batch before must be counted before the next one is handed over. Otherwise batches would
+            # pile up in memory if counting is slower than reading.
             counted: Future[None] | None = None
             for number, records in enumerate(reading):
                 if counted is not None:

@@ -125,8 +125,8 @@ def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> 
     used = {span.writer for span in spans if span.explained}
     groups = [group for group in tally.groups if used & {tally.writers[writer] for writer in group.writers}]
     convincing = [tally.enough(len(group.proof), tally.writers[tally.best(group)]) for group in groups]
-    # No writer has enough keys as evidence. If a writer was looked for among enough keys, no rule fits;
-    # otherwise nothing is known.
+    # If no writer has enough keys as evidence, there are two cases. If a search among enough keys has found
+    # no writer, no rule fits. Otherwise nothing is known.
     if not any(convincing):
         return "none" if tally.vain else "unknown"
     if not all(convincing) or any(span.rivals for span in spans):

@@ -34,10 +34,10 @@ FRAME, JSON, UUID_TEXT, DECIMAL, TEXT, UUID, BINARY = range(7)
 TEXTS = (JSON, UUID_TEXT, DECIMAL, TEXT)
 
 OPENING = b'{["'
-"""The first bytes of JSON that is neither a number nor a word."""
+"""The bytes with which a JSON object, array or string begins."""
 
 WIDTHS = {4: "int32", 8: "int64", 16: "uuid"}
-"""Sizes of serialized numbers and UUIDs."""
+"""Size in bytes -> the form of serialized numbers or UUIDs that have this size."""
 
 HEADER = 5
 """Bytes of a registry's frame before the payload: a zero, and the schema id in big-endian order."""
@@ -84,7 +84,7 @@ class Spans(NamedTuple):
         return Spans(self.starts[rows], self.sizes[rows], self.data)
 
     def at(self, position: int) -> NDArray[np.uint8]:
-        """Return one byte of each part that has it, counted from the end if the position is negative."""
+        """Return the byte at a position of each part, shape (n,); a negative position counts from the end."""
         where = self.starts + (position if position >= 0 else self.sizes + position)
         return np.asarray(self.data[where])
 
@@ -158,7 +158,7 @@ def digests(keys: Spans) -> NDArray[np.uint64]:
 def schema_ids(frames: Spans) -> NDArray[np.int64]:
     """Return the number in the four bytes after the first byte of each key.
 
-    If it is negative, it is no schema id.
+    Only a number above 0 is a schema id.
     """
     header = np.ascontiguousarray(frames.rows(HEADER)[:, 1:])
     return header.view(">i4")[:, 0].astype(np.int64)
@@ -317,7 +317,7 @@ class RespelledKeys(NamedTuple):
 
 
 def logical_key(key: bytes, form: str) -> LogicalKey:
-    """Return the meaning of a key that has a certain form; its bytes are the meaning if it does not have it.
+    """Return the meaning of a key of this form; if the key has another form, its bytes are the meaning.
 
     The schema id of a registry's frame is left out. If the payload is JSON, a text or Avro's text, the key's
     meaning is that of the payload; else the payload's bytes are the meaning.

@@ -282,7 +282,7 @@ class TopicReading:
             return "sample"
         if self._bounds != self._whole:
             return "since" if self._selection.last is None else "last"
-        # New partitions of a topic that grew meanwhile were not read.
+        # If the topic grew meanwhile, its new partitions were not read, so the reading is not "full".
         every = len(self._partitions) == self.num_partitions and not self.remarks
         return "full" if every else "partitions"
 

@@ -264,7 +264,7 @@ class Tally:
 
     @property
     def vain(self) -> bool:
-        """True if no writer was found at least once, although there were enough distinct keys to find one."""
+        """True if a search among enough distinct keys has found no writer."""
         needed = keys_needed(1 / self.num_partitions, len(self.trials))
         return needed is not None and self.in_vain >= needed
 

@@ -213,7 +213,10 @@ class TopicAudit:
 
 
 def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
-    """Return 64 bits of each key, null or not: murmur3 in the high half, murmur2 in the low; shape (n,)."""
+    """Return a 64-bit hash of each key, shape (n,): murmur3 in the high half, murmur2 in the low half.
+
+    A null key has the hash of an empty one.
+    """
     # The two functions are unrelated. With the 32 bits of one, unequal keys would have equal hashes in most
     # topics of a hundred thousand keys.
     high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)

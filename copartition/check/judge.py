@@ -221,7 +221,7 @@ def _unshared_keys(topics: Sequence[AuditSummary], proof: KeyProof | None) -> li
 
 
 def _all_explained(topics: Sequence[AuditSummary]) -> bool:
-    """Return whether one rule with one count explains the partition of every record of every topic.
+    """Return whether one rule with one count explains the partition of every keyed record of every topic.
 
     Then no key can be apart.
     """
@@ -281,8 +281,8 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
     Args:
         topics: the topics of the join.
         proof: what the keys say, in the order of the topics; None if they were not compared.
-        explained: whether one rule explains every record of every topic. Then it does no harm if only a part
-            of the keys was compared.
+        explained: whether one rule explains every keyed record of every topic. Then it does no harm if only a
+            part of the keys was compared.
     """
     if proof is None:
         return

@@ -36,7 +36,7 @@ _WAITING_BYTES = 1 << 26
 """If the keys of a topic's waiting records have this many bytes, the records are counted at once."""
 
 _BLOCK = 1 << 20
-"""How many keys are looked up at once in all topics, which bounds the memory that it takes."""
+"""How many keys are looked up at once in all topics; this bounds the memory that the look-up takes."""
 
 _EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 """The ceiling that leaves out no key: the greatest hash."""
@@ -46,7 +46,7 @@ class KeyPlaces(NamedTuple):
     """Distinct keys of a topic, by ascending hash; each column has shape (n,).
 
     Attributes:
-        hashes: 64 bits of each key, each only once.
+        hashes: the 64-bit hash of each key; all of them differ.
         low: the lowest partition that has the key.
         high: the highest partition that has the key; it differs from `low` if the topic itself has the key in
             several partitions.

@@ -327,7 +327,7 @@ class _Run(NamedTuple):
         return 0
 
     def _switch(self, cluster: Any) -> int:
-        """See that writers stand still, copy the rest, show positions, and write them if asked.
+        """Check that writers stand still, copy the rest, show the groups' positions, and write them if asked.
 
         Returns:
             0 if every group has its positions, also those written now; else 1.
@@ -369,7 +369,7 @@ class _Run(NamedTuple):
     def _group_switches(
         self, cluster: Any, spark: Any, ends: Any, commits: Mapping[str, Mapping[int, int]]
     ) -> list[Any]:
-        """Return where each group is and is to go on, from its commits in the old topic as they are now.
+        """Return for each group its positions in the old topic, and those at which it goes on in the new one.
 
         Args:
             cluster: the cluster.
@@ -398,7 +398,7 @@ class _Run(NamedTuple):
         proof = prove(
             spark, self.topic, self.target, config=self.config, profile=self.profile, key=self._key()
         )
-        # Only groups that have moved are proven: the others have no positions in the new topic yet.
+        # Only groups that have moved are checked, because the others have no positions in the new topic yet.
         moved = switching.committed_groups(cluster, self.target, self.choice.groups)
         commits = switching.committed_groups(cluster, self.topic, moved) if moved else {}
         ends = switching.look_at_ends(self.topic, self.config)

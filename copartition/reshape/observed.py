@@ -169,7 +169,7 @@ def waiting_records(bounds: Bounds, commits: Mapping[int, int]) -> int | None:
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that was open at a look, and that writes the topic or commits offsets.
+    """A transaction that was open when the cluster was asked, and that writes the topic or commits offsets.
 
     Attributes:
         id: its transactional id.

@@ -238,7 +238,7 @@ def _seen_words(topic: ObservedTopic) -> Iterator[str]:
 
 
 def _assumptions(topic: ObservedTopic, profile: str | None, copy: Copy, pace: Pace) -> Iterator[str]:
-    """Yield the assumptions of the plan, a sentence each."""
+    """Yield the assumptions of the plan, each as one sentence."""
     if profile is not None:
         yield f"writers place keys by the rule of {profile} on the new topic, as --profile says"
     else:
@@ -263,7 +263,7 @@ def _assumptions(topic: ObservedTopic, profile: str | None, copy: Copy, pace: Pa
 def _about_topic(
     topic: ObservedTopic, target: str, partitions: int, ground: Evidence
 ) -> Iterator[ReshapeReason]:
-    """Yield what the topic's kind, its transactions and its settings mean for a copy.
+    """Yield the reasons that follow from the new topic, and from the topic's transactions, keys and settings.
 
     Args:
         topic: the topic.
@@ -377,7 +377,7 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
 def _about_writers(
     summary: AuditSummary, profile: str, partitions: int, ground: Evidence
 ) -> Iterator[ReshapeReason]:
-    """Yield which writers must change, so that all of them place keys alike on the new topic.
+    """Yield a reason for each rule whose writers must change, so that all place keys alike in the new topic.
 
     Args:
         summary: the audit of the old topic.

@@ -26,10 +26,16 @@ fast the machine is, but not how large the records are.
 
 
 def round_sentence(number: int, copied: int, behind: int, seconds: float) -> str:
-    """Return what a round of the copy did.
+    """Return a sentence on what a round of the copy did.
 
     >>> round_sentence(1, 6_000_000, 12, 74.0)
     'round 1: 6,000,000 records in 1 min 14 s, 108,514 a second without the start; 12 came meanwhile'
+
+    Args:
+        number: the number of the round, from 1.
+        copied: how many records it copied.
+        behind: by how many offsets the old topic grew during the round.
+        seconds: how long the round took.
     """
     pace = ""
     if copied >= _TELLING and number == 1:  # later rounds have too few records to tell
@@ -213,7 +219,7 @@ def print_proof(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: s
 
 
 def proof_markdown(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: str) -> str:
-    """Return the proof as a page that a team can keep."""
+    """Return the proof as GitHub Markdown, a page that a team can keep."""
     from copartition.kit.markdown import Page, markdown_text  # noqa: PLC0415 - only Markdown needs it
 
     page = Page()
@@ -250,7 +256,13 @@ def proof_json(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: st
 
 
 def moved_sentence(topic: str, target: str, partitions: Sequence[int]) -> str:
-    """Return why there is no way back: writers have moved."""
+    """Return a sentence that says why there is no way back: writers have moved to the new topic.
+
+    Args:
+        topic: the old topic.
+        target: the new topic.
+        partitions: the partitions of the new topic whose last record the copy did not write.
+    """
     import numpy as np  # noqa: PLC0415 - unused by --help
 
     return (

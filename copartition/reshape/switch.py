@@ -57,7 +57,7 @@ def why_not_still(first: EndLook, second: EndLook) -> str | None:
 
     Args:
         first: the earlier look.
-        second: the later one.
+        second: the later look.
     """
     # Offsets are compared, not records, because the marker of a transaction, too, shows a writer at work.
     came = {place: end - first.ends.get(place, 0) for place, end in second.ends.items()}
