@@ -78,7 +78,7 @@ def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
 
 
 def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]:
-    """Return the spans by partition and offset; if no writer was found, one without a writer per partition.
+    """Return the spans by partition and offset; if no writer was found, each partition has only one.
 
     Each of the `explained_ranges` becomes a span. Its candidate, an index into `tally.writers`, becomes the
     writer. A time that no row has becomes None. A range in which the candidate explains nothing has no

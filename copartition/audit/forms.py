@@ -43,10 +43,16 @@ TELLING = 8
 """If a sample has this many distinct keys of one size and all of them are text, they are not numbers."""
 
 CHANCE_OF_A_UUID = 1 / 4
-"""Twice the share of random sixteen bytes that are marked as a UUID."""
+"""Keys with the marks of a UUID, for each other key of sixteen bytes, that chance may explain.
+
+It is twice the share of random sixteen bytes that have these marks.
+"""
 
 CHANCE_OF_A_ZERO = 1 / 64
-"""Four times the share of random keys whose first byte is zero."""
+"""Keys that begin like a registry's frame, for each other key of their size, that chance may explain.
+
+It is four times the share of random keys whose first byte is zero.
+"""
 
 MANY_IDS = 256
 """Keys with more schema ids than this were not written with a schema registry."""

@@ -43,7 +43,7 @@ class _Counts(NamedTuple):
 
 
 class HotKeys:
-    """Counts the records of each key of a topic; of too many keys only the hottest are kept.
+    """Counts the records of each key of a topic; if there are too many keys, only the hottest are kept.
 
     Args:
         most: the most keys that are counted at a time.

@@ -215,10 +215,10 @@ def _reduce(how: np.ufunc, table: NDArray[Any], keys: Spans) -> NDArray[Any]:
     starts, ends = keys.starts, keys.starts + keys.sizes
     low, high = int(starts[0]), int(ends[-1])
     values = table[keys.data[low:high]]
-    # Without gaps, a reduction from each start to the next covers exactly one key.
+    # If there are no gaps between the keys, a reduction from each start to the next covers exactly one key.
     if (starts[1:] == ends[:-1]).all():
         return np.asarray(how.reduceat(values, starts - low))
-    # With gaps, every second stretch lies between two keys and is dropped.
+    # If there are gaps, every second result is that of a gap between two keys, and is dropped.
     bounds = np.stack([starts, ends], axis=1).ravel()[:-1] - low
     return np.asarray(how.reduceat(values, bounds)[::2])
 
@@ -403,8 +403,8 @@ class Sample:
             rank: the hash of each key's meaning, as `look` returns it.
         """
         rows = np.flatnonzero((rank <= self._limit) & (keys.sizes <= LONGEST))
-        # Only the lowest hashes can stay in the sample, whatever it holds already. Taking these first spares
-        # the loop below most of a batch.
+        # Only the lowest hashes can stay in the sample, whatever it holds already. So the other keys of the
+        # batch are left out here, and the loop below is short.
         if len(rows) > LOGICAL_KEYS and len(lowest := np.unique(rank[rows])) > LOGICAL_KEYS:
             rows = rows[rank[rows] <= lowest[LOGICAL_KEYS - 1]]
         if not len(rows):

@@ -278,9 +278,9 @@ def _best_split(
 
 
 def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> CandidateRange:
-    """Return the blocks from `begin` to before `end` as one range, explained by a candidate.
+    """Return the blocks `begin` to `end` - 1 as one range that a candidate explains.
 
-    Of the rows that it misses, only the first and the last offset in each block are known.
+    Of the rows that the candidate misses, only the first and the last offset in each block are known.
     """
     where = np.flatnonzero(blocks.missed[begin:end, candidate]) + begin
     missed = np.union1d(blocks.first_missed[where, candidate], blocks.last_missed[where, candidate])

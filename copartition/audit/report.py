@@ -69,8 +69,8 @@ def topic_verdict(audit: TopicAudit) -> str:
         )
     if audit.num_partitions == 1:
         return "one partition, where every client puts every key"
-    # A writer with another count than the topic's own is mentioned only if it is alone; otherwise the next
-    # writer shows the change.
+    # The topic's present count is mentioned only if the single writer had another count. If there are several
+    # writers, their names show how the count has changed.
     grown = {writer.num_partitions for writer in writers} != {audit.num_partitions}
     parts = ", then ".join(map(writer_name, writers))
     adverb = "written" if audit.certainty == "sure" else "most likely written"
@@ -156,7 +156,7 @@ def hottest_table(audit: TopicAudit) -> Table:
 
 
 def _row(spans: Sequence[Span]) -> tuple[str, ...]:
-    """Return the cells of one row.
+    """Return the cells of one row of `span_table`.
 
     Args:
         spans: spans with the same writer: either one range of a partition that has several, or the ranges of

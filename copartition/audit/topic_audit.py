@@ -36,7 +36,8 @@ class Selection:
     committed: bool = False  # leave out records of transactions that are open or were aborted
 
     def __post_init__(self) -> None:
-        # Each of them defines which offsets are read, so two would contradict each other.
+        # Each of `full`, `last` and `since_ms` defines which offsets are read, so two of them would
+        # contradict each other.
         if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
             raise InvalidConfigError("full, last and since_ms exclude each other; give one at most")
         if self.last is not None and self.last < 1:

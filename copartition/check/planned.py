@@ -50,7 +50,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     }
     different = {*counts_by_topic.values()}
     # Two rules may differ in the sign alone, which makes no difference for some counts. So whether such rules
-    # agree depends on the count, which is one count only if all topics have the same.
+    # agree depends on the count. If the topics have different counts, no count is taken into account.
     count = different.pop() if len(different) == 1 else None
     reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
     assumed = [*_ASSUMED]

@@ -136,7 +136,7 @@ def topic_table(audits: Sequence[TopicAudit]) -> Table:
             f"{audit.num_partitions:,}",
             f"{audit.coverage.read:,}",
             f"{audit.coverage.present:,}",
-            # The title of the column, "placed by", stands for the words that are removed.
+            # The words "the rule of" are removed, because the title of the column says "placed by".
             "; ".join(sorted(str(rule).removeprefix("the rule of ") for rule in AuditSummary(audit).rules))
             or "-",
             audit.certainty,
@@ -192,7 +192,7 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
     fates = {
         fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
     }
-    # The first sentence is the headline, so there must be one for each answer.
+    # The first sentence becomes part of the headline, so there must be one whatever the answer is.
     sentences = [f"growing {grown} touches none of {len(plan.joins)} joins"] if plan.answer == "yes" else []
     if fates["breaks"]:
         sentences.append(f"growing {grown} breaks {_joins(fates['breaks'])}: partition counts would differ")

@@ -43,7 +43,7 @@ def observe_topic(topic: str, target: str, config: Mapping[str, str], *, full: b
         UnknownTopicError: the cluster shows no such topic.
         CopartitionError: the topic cannot be read, as in `audit_topic`, or no broker answers.
     """
-    # The state comes first: for an unknown topic it raises an error that names similar topics.
+    # `TopicState` is made first, because for an unknown topic it raises an error that names similar topics.
     state = TopicState(topic, config)
     cluster = Cluster("reshape", config)
     missing: list[Missing] = []

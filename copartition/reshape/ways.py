@@ -253,8 +253,8 @@ def new_topic_way(
             "writers",
             Range(1_000 * copy.rest_s, 1_000 * copy.rest_s + pace.longest_down_ms),
         ),
-        # The proof comes before the writers start: once a writer has written the new topic, there is no way
-        # back.
+        # The proof comes before the writers start: once a writer has written to the new topic, there is no
+        # way back.
         ReshapeStep(
             f"Prove that {target.topic} holds every record in order, while there is a way back",
             (f"{command}{rule} --prove",),
