@@ -13,7 +13,7 @@ from copartition.audit.tally import Tally
 from copartition.audit.topic_audit import LogicalKey, Records, Selection, TopicAudit
 
 ALL_FORMS = 1 << 18
-"""The forms of keys are looked at for this many records; after them, only in one batch of `_ONE_IN`."""
+"""The forms of keys are looked at in this many records; after them, only in one batch of `_ONE_IN`."""
 
 _ONE_IN = 8
 
@@ -28,15 +28,16 @@ def audit_topic(
 ) -> TopicAudit:
     """Return who wrote a topic, as far as the selected records show.
 
-    Joins no group, commits nothing, creates nothing; memory is bounded whatever the topic's size.
+    The audit joins no group, commits nothing and creates nothing. Its memory is bounded, however large the
+    topic is.
 
     Args:
-        topic: its name.
+        topic: the topic's name.
         config: librdkafka settings, with `bootstrap.servers` at least.
         selection: the records to read; a sample by default.
         also: called with each batch of records.
-        decode: returns what a key of a form says, such as a `decoder.KeyDecoder`; by default this follows
-            from its bytes.
+        decode: called with a key and the name of its form; returns the key's meaning. For example, a
+            `decoder.KeyDecoder`. By default the meaning is read from the key's bytes.
 
     Raises:
         TopicChangedError: the topic was deleted or recreated while it was read.
@@ -54,8 +55,8 @@ def audit_topic(
 
         # NumPy counts a batch without the interpreter's lock, so the next batch is read at the same time.
         with ThreadPoolExecutor(max_workers=1) as thread:
-            # At most one batch waits; otherwise batches would pile up in memory if counting is slower than
-            # reading.
+            # The batch before must be counted before the next one is handed over. Otherwise batches would
+            # pile up in memory if counting is slower than reading.
             counted: Future[None] | None = None
             for number, records in enumerate(reading):
                 if counted is not None:

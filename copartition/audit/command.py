@@ -1,4 +1,4 @@
-"""The command `copartition audit`, which finds who wrote a topic.
+"""Define the command `copartition audit`, which finds who wrote a topic.
 
 The report knows nothing of clusters, and `audit_topic` knows nothing of the terminal; this module connects
 them. Topics are read one after another, each only once even if it is named twice.

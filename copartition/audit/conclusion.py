@@ -17,7 +17,7 @@ LIKELY = 0.9
 """If writers explain at least this share of the keyed records, they count as likely; the rest are strays."""
 
 MIXED = 0.01
-"""Writers other than those of the ranges count only with at least this share of the keyed records."""
+"""Writers other than those of the ranges matter only if they explain this share of the keyed records."""
 
 
 def conclude(
@@ -33,7 +33,7 @@ def conclude(
     If several tasks counted parts of a topic, merge their tallies first.
 
     Args:
-        topic: its name.
+        topic: the topic's name.
         tally: the counts of all records that were read.
         coverage: the part of the topic that was read.
         forms: forms of the keys, most frequent first.
@@ -46,7 +46,7 @@ def conclude(
     shares = tuple(
         Share(tally.writers[tally.best(group)], group.rows)
         for group in sorted(tally.groups, key=lambda group: -group.rows)
-        # A writer that was counted only as a possibility is shown only if a range needs it.
+        # A writer that was counted only because it may have written is shown only if it explains a range.
         if group.rows and (group.from_records or tally.writers[tally.best(group)] in used)
     )
     return TopicAudit(
@@ -65,7 +65,7 @@ def conclude(
 def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
     """Return, for each writer, the others that were found with it and explain as many records.
 
-    Nothing in the records distinguishes these, so to name one of them would be a guess.
+    Nothing in the records shows which of them wrote, so to name only one of them would be a guess.
     """
     total = tally.explained
     return {
@@ -78,14 +78,14 @@ def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
 
 
 def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]:
-    """Return the spans; if no writer was found, one for each partition, without a writer.
+    """Return the spans by partition and offset; if no writer was found, each partition has only one.
 
     Each of the `explained_ranges` becomes a span. Its candidate, an index into `tally.writers`, becomes the
     writer. A time that no row has becomes None. A range in which the candidate explains nothing has no
     writer.
 
     Args:
-        tally: settled, so that it has counted everything.
+        tally: a tally that was settled, so that it has counted all its records.
         rivals: writer -> the other writers that explain as many records.
     """
     if not len(tally.blocks.rows):
@@ -125,13 +125,13 @@ def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> 
     used = {span.writer for span in spans if span.explained}
     groups = [group for group in tally.groups if used & {tally.writers[writer] for writer in group.writers}]
     convincing = [tally.enough(len(group.proof), tally.writers[tally.best(group)]) for group in groups]
-    # No writer has enough keys as evidence. If a writer was looked for among enough keys, no rule fits;
-    # otherwise nothing is known.
+    # If no writer has enough keys as evidence, there are two cases. If a search among enough keys has found
+    # no writer, no rule fits. Otherwise nothing is known.
     if not any(convincing):
         return "none" if tally.vain else "unknown"
     if not all(convincing) or any(span.rivals for span in spans):
         return "unknown"
-    # Records that another writer explains than the one of their range show that two wrote at the same time.
+    # Records that a writer explains, but not the writer of their range, show that two clients wrote at once.
     beside = sum(share.rows for share in shares) - explained
     if explained < LIKELY * keyed or beside >= MIXED * keyed:
         return "mixed"

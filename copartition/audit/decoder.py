@@ -1,4 +1,4 @@
-"""Decode keys of a known type, to learn what they say if their bytes alone do not show it.
+"""Decode keys of a known type, to learn their meaning if their bytes alone do not show it.
 
 confluent-kafka's deserializers decode keys with a schema of a schema registry.
 """
@@ -143,16 +143,16 @@ class KeyDecoder:
             self._decode = PLAIN[key_type]
         else:
             self._decode = partial(_deserializer(key_type, registry), ctx=context)
-        # Why keys could not be decoded -> how many; these are compared by their bytes.
+        # The error for keys that could not be decoded -> the number of such keys.
         self.undecoded: Counter[str] = Counter()
 
     def __call__(self, key: bytes, form: str) -> LogicalKey:  # noqa: ARG002 - the format is known
-        """Return what a key says; raise `RegistryError` if the registry does not answer or refuses access."""
+        """Return a key's meaning; raise `RegistryError` if the registry does not answer or refuses access."""
         try:
             return logical_value(self._decode(key))
         except Exception as error:  # noqa: BLE001 - a deserializer may raise any error on other bytes
-            # If no error were raised here, each of some hundred keys would wait for a registry that does not
-            # answer.
+            # If this did not raise, and the registry does not answer, each of some hundred keys would wait
+            # for it.
             _raise_if_of_registry(error)
             self.undecoded[f"{self._format}: {str(error) or type(error).__name__}"] += 1
             return LogicalKey("bytes", key.hex())

@@ -33,16 +33,26 @@ from copartition.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.keys import KeyColumn
 
 CHANCE = {4: 1 / 8, 8: 1 / 256, 16: 1 / 256, 0: 1 / 256}
-"""Size of keys -> the most text keys for each other key that may be numbers that look like text."""
+"""Size of keys in bytes, 0 for all other sizes -> text keys for each other key that chance may explain.
+
+A number whose bytes are all printable looks like text. So if there are few keys that look like text among
+many others of their size, they count as numbers, too.
+"""
 
 TELLING = 8
-"""If there are this many distinct keys of one size and all are text, they are not numbers."""
+"""If a sample has this many distinct keys of one size and all of them are text, they are not numbers."""
 
 CHANCE_OF_A_UUID = 1 / 4
-"""Twice the share of random sixteen bytes that are marked as a UUID."""
+"""Keys with the marks of a UUID, for each other key of sixteen bytes, that chance may explain.
+
+It is twice the share of random sixteen bytes that have these marks.
+"""
 
 CHANCE_OF_A_ZERO = 1 / 64
-"""Four times the share of random keys whose first byte is zero."""
+"""Keys that begin like a registry's frame, for each other key of their size, that chance may explain.
+
+It is four times the share of random keys whose first byte is zero.
+"""
 
 MANY_IDS = 256
 """Keys with more schema ids than this were not written with a schema registry."""
@@ -68,8 +78,8 @@ class FormCounts:
     """Counts of key forms, in bounded memory: `add` columns and `merge` counts, then call `forms`.
 
     A cell is a pair of a shape of `logical` and a size, which is 0 for all sizes but 4, 8 and 16. Counts and
-    examples are by cell, schema ids are by size. `forms` decides what a cell stands for from all of them, so
-    a merge of counts loses nothing.
+    examples are kept by cell, schema ids by size. Only `forms` decides what a cell stands for, from all cells
+    together. So a merge of counts loses nothing.
     """
 
     def __init__(self) -> None:
@@ -88,9 +98,9 @@ class FormCounts:
             self._add(chunk)
 
     def _add(self, keys: Spans) -> None:
-        """Count keys of one chunk, none empty, in the order of their bytes."""
+        """Count the keys of one chunk, in the order in which they are in `keys.data`; none is empty."""
         shape, rank = look(keys)
-        # The last element is 0, for every size beyond those of numbers.
+        # The last element of `_SIZE` is 0 and stands for every greater size.
         size = _SIZE[np.minimum(keys.sizes, len(_SIZE) - 1)]
         # One number has both shape and size, so that `bincount` counts both in one pass; `divmod` separates
         # them.
@@ -129,11 +139,12 @@ class FormCounts:
     def forms(self, decode: Callable[[bytes, str], LogicalKey] | None = None) -> tuple[KeyForm, ...]:
         """Return the forms, most frequent first.
 
-        Cells with one name become one form. Its example is from the cell with the most rows.
+        Cells that stand for the same form become one `KeyForm`. Its example is from the cell with the most
+        keys.
 
         Args:
-            decode: returns what a key of a form says, as `decoder.KeyDecoder`; without it no meanings are
-                given.
+            decode: called with a key and the name of its form; returns the key's meaning, as a
+                `decoder.KeyDecoder` does. Without it, the forms have no meanings.
         """
         sampled = list(self._sample)
         named = dict(self._named_forms(sampled))
@@ -198,9 +209,9 @@ class FormCounts:
     def _frame(self, size: int) -> NamedForm:
         """Return the form of keys of a size that begin with a zero and a schema id.
 
-        Frames of a registry have any size, and few ids. Numbers and UUIDs, which have a fixed size, may begin
-        with a zero too. The keys count as those if many keys of the size do not begin so. If the ids occur
-        with no other size, the form is in doubt.
+        Frames of a registry may have any size, and they have few ids. Numbers and UUIDs have a fixed size,
+        and some of them begin like a frame by chance. The keys count as numbers or UUIDs if many other keys
+        of this size do not begin like a frame. If the ids occur only with this size, the form is in doubt.
         """
         ids, bare = self._ids[size], self._bare(BINARY, size)
         elsewhere = set().union(*(ids for other, ids in self._ids.items() if other != size))
@@ -218,9 +229,10 @@ class FormCounts:
     def _text(self, shape: int, size: int, sampled: Sequence[bytes]) -> NamedForm:
         """Return the form of keys of a shape and size that are text.
 
-        Numbers and UUIDs may be printable by chance. Keys of a size are text if more of them are printable
-        than chance would make so. They are certainly text if there is text of other sizes, or if there are
-        enough different keys and no other kind.
+        The bytes of numbers and UUIDs may be printable by chance. Keys of a size are text if more of them are
+        printable than chance would make so. They are certainly text if numbers and UUIDs never have this
+        size. Otherwise they are certainly text only if all keys of this size are text, and there is text of
+        other sizes or there are enough different keys.
 
         Args:
             shape: one of `TEXTS`.
@@ -248,11 +260,10 @@ class FormCounts:
     def _bare(self, shape: int, size: int) -> NamedForm:
         """Return the form of keys of a size that are neither text nor framed.
 
-        Sixteen bytes are UUIDs if more of them are marked as UUIDs than chance would mark.
+        Keys of sixteen bytes are UUIDs if more of them have the marks of a UUID than random bytes would.
 
         Args:
             shape: the shape of the keys, UUID or BINARY.
-            shape: of the keys; UUID or BINARY.
             size: 4, 8, 16, or 0 for any other.
         """
         if size != 16:
@@ -264,7 +275,7 @@ class FormCounts:
 
 
 def _chunks(keys: Spans) -> Iterator[Spans]:
-    """Yield stretches of keys of about a megabyte; some steps take eight times the memory of the keys."""
+    """Yield the keys in chunks of about a megabyte; some steps take eight times the memory of the keys."""
     ends = np.cumsum(keys.sizes)
     cuts = np.flatnonzero(np.diff(ends // _CHUNK_BYTES)) + 1
     for rows in np.split(np.arange(len(keys.sizes)), cuts):

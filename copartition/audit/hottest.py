@@ -29,12 +29,12 @@ _NONE, _ROW_BITS, _LENGTH_AT, _HALF, _LENGTH, _ROW = map(np.uint64, (0, 17, 25, 
 
 
 class _Counts(NamedTuple):
-    """The keys that are counted, by ascending hash.
+    """The n keys that are counted, by ascending hash.
 
     Attributes:
         hashes: hash of each key and its partition, shape (n,).
-        rows: the number of records of each.
-        examples: one record of each, for its key and its partition.
+        rows: the number of records of each key, shape (n,).
+        examples: one record of each key, which has its bytes and its partition.
     """
 
     hashes: NDArray[np.uint64]
@@ -43,7 +43,7 @@ class _Counts(NamedTuple):
 
 
 class HotKeys:
-    """Counts the records of each key of a topic; of too many keys only the hottest are kept.
+    """Counts the records of each key of a topic; if there are too many keys, only the hottest are kept.
 
     Args:
         most: the most keys that are counted at a time.
@@ -74,7 +74,8 @@ class HotKeys:
         # count as one.
         marks = (murmur2_column(offsets, data) if murmur2 is None else murmur2).view(np.uint32)
         # The shift keeps only the low half of the bits. The product spreads the partition number over these
-        # bits, so two keys rarely get the same mark because they differ in both hash and partition.
+        # bits. Without it, the low bits of hash and partition could cancel each other out, because a key's
+        # partition follows from its hash. Then different keys would have the same mark.
         marks = (marks ^ records.partition.view(np.uint32) * _SPREAD) << _HALF
         marks |= (np.diff(offsets).astype(np.uint64) & _LENGTH) << _LENGTH_AT
         marks |= data[offsets[1:] - 1].astype(np.uint64) << _ROW_BITS if len(data) else _NONE
@@ -94,21 +95,22 @@ class HotKeys:
         """Return the counts minus the least number with which at most `_most` counts stay above 0."""
         if len(rows) <= self._most:
             return rows
-        # More than `_ROWS` need never be taken off, because `_ROWS` rows have at most `_ROWS` keys.
+        # At most `_ROWS` is subtracted: only keys that were counted before can have greater counts, and these
+        # are at most `_most` keys. So counts above `_ROWS` need not be told apart here.
         above = len(rows) - np.cumsum(np.bincount(np.minimum(rows, _ROWS)))
         cut = int(np.argmax(above <= self._most))
         self.error += cut
         return rows - cut
 
     def _merge(self, old: _Counts, fresh: _Counts) -> _Counts:
-        """Return both counts as one, cut to the room that there is; `old` is changed.
+        """Return the sum of both counts, cut to at most `_most` keys; `old` is changed.
 
-        Two keys are the same if their 64 bits of hash are equal. Keys that are in both keep the example of
-        `old`.
+        Two keys are the same if their 64 bits of hash are equal. A key that is in both counts keeps its
+        example from `old`.
 
         Args:
-            old: counted before.
-            fresh: counts of the new records.
+            old: the counts of earlier records.
+            fresh: the counts of the new records.
         """
         at, present = locate(old.hashes, fresh.hashes)
         old.rows[at[present]] += fresh.rows[present]
@@ -126,7 +128,7 @@ class HotKeys:
     def hottest(self) -> tuple[HotKey, ...]:
         """Return the hottest keys of the topic and of each partition, most records first.
 
-        A key with one record, or whose count is not above `error`, is left out.
+        A key is left out if it has only one record, or if its count is not above `error`.
         """
         if self._counts is None:
             return ()

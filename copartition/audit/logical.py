@@ -1,11 +1,11 @@
-"""Read what keys say from the shape of their bytes: registry frames, JSON, text, numbers, UUIDs.
+"""Read the meaning of keys from the shape of their bytes: registry frames, JSON, text, numbers, UUIDs.
 
 A shape follows from one key alone, so shapes are counted batch by batch in NumPy, without loops. `forms`
 decides which serializer a shape stands for, from the counts of all shapes.
 
 Two keys say the same if their logical keys are equal: the text 42, the JSON 42 and a long of eight bytes with
-the value 42 are one logical key. For columns of keys this is judged by hashes (`look`), which unequal keys
-may share. For sampled keys it is known exactly (`logical_key`).
+the value 42 are one logical key. For columns of keys, `look` returns a hash of each logical key; different
+logical keys may share a hash. For sampled keys, `logical_key` returns the logical key itself.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ FRAME, JSON, UUID_TEXT, DECIMAL, TEXT, UUID, BINARY = range(7)
 TEXTS = (JSON, UUID_TEXT, DECIMAL, TEXT)
 
 OPENING = b'{["'
-"""The first bytes of JSON that is neither a number nor a word."""
+"""The bytes with which a JSON object, array or string begins."""
 
 WIDTHS = {4: "int32", 8: "int64", 16: "uuid"}
-"""Sizes of serialized numbers and UUIDs."""
+"""Size in bytes -> the form of serialized numbers or UUIDs that have this size."""
 
 HEADER = 5
 """Bytes of a registry's frame before the payload: a zero, and the schema id in big-endian order."""
@@ -55,7 +55,7 @@ _BALANCE[list(b"\t\n\r")] = 0
 _BALANCE[0x80:0xC0], _BALANCE[0xC2:0xE0], _BALANCE[0xE0:0xF0], _BALANCE[0xF0:0xF5] = -1, 1, 2, 3
 
 _OPENS = np.isin(_ITSELF, list(OPENING))
-_CLOSING = _ITSELF + np.uint8(2)  # the brackets' in ASCII
+_CLOSING = _ITSELF + np.uint8(2)  # in ASCII, ] and } come two places after [ and {
 _CLOSING[ord('"')] = ord('"')
 
 _HEX = np.full(256, 255, np.uint8)
@@ -84,7 +84,7 @@ class Spans(NamedTuple):
         return Spans(self.starts[rows], self.sizes[rows], self.data)
 
     def at(self, position: int) -> NDArray[np.uint8]:
-        """Return one byte of each part that has it, counted from the end if the position is negative."""
+        """Return the byte at a position of each part, shape (n,); a negative position counts from the end."""
         where = self.starts + (position if position >= 0 else self.sizes + position)
         return np.asarray(self.data[where])
 
@@ -101,13 +101,15 @@ class Spans(NamedTuple):
 
 
 def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
-    """Return the shape of each key, and a hash of what it says.
+    """Return the shape of each key, and a hash of its logical key.
 
-    Keys are in the order of their bytes, and none is empty. All spellings of a logical key have the same
-    hash; other keys may have it, too. For example, the text 42, the JSON 42, and four or eight bytes with the
-    value 42 share a hash. So do a UUID's text and its bytes; and a text, that text in JSON, and a frame with
-    it as payload; and JSON with its names in another order or with other spaces. The last holds because the
-    bytes of text are summed up without their order.
+    All spellings of a logical key have the same hash; other keys may have it, too. For example, the text 42,
+    the JSON 42, and four or eight bytes with the value 42 share a hash. So do a UUID's text and its bytes;
+    and a text, that text in JSON, and a frame with it as payload; and JSON with its names in another order or
+    with other spaces. The last holds because the bytes of text are summed up without their order.
+
+    Args:
+        keys: the keys, in the order in which they are in `keys.data`; none is empty.
 
     Returns:
         The shapes, int8, and the hashes, uint64; both of shape (n,).
@@ -156,7 +158,7 @@ def digests(keys: Spans) -> NDArray[np.uint64]:
 def schema_ids(frames: Spans) -> NDArray[np.int64]:
     """Return the number in the four bytes after the first byte of each key.
 
-    If it is negative, it is no schema id.
+    Only a number above 0 is a schema id.
     """
     header = np.ascontiguousarray(frames.rows(HEADER)[:, 1:])
     return header.view(">i4")[:, 0].astype(np.int64)
@@ -166,8 +168,8 @@ def _text_of(keys: Spans, shape: NDArray[np.int8]) -> Spans:
     """Return the keys without the header of frames, the quotes of JSON texts and the length of Avro texts.
 
     Args:
-        keys: none is empty.
-        shape: the shape of each, before the kinds of text are told apart.
+        keys: the keys; none is empty.
+        shape: the shape of each key, before `UUID_TEXT` and `DECIMAL` are told apart from `TEXT`.
     """
     starts, sizes = keys.starts.copy(), keys.sizes.copy()
     framed = np.flatnonzero((shape == FRAME) & (sizes != 8))
@@ -202,22 +204,21 @@ def _texts(keys: Spans) -> NDArray[np.bool_]:
 
 
 def _reduce(how: np.ufunc, table: NDArray[Any], keys: Spans) -> NDArray[Any]:
-    """Return a function of the table's entries for the bytes of each key.
-
-    Keys are in the order of their bytes, and none is empty; there may be gaps between them.
+    """Return, for each key, one number that `how` makes of the table's entries for the key's bytes.
 
     Args:
         how: a function of two numbers that may be applied in any order, such as `np.add`.
         table: a number for each byte, shape (256,).
-        keys: the keys.
+        keys: the keys, in the order in which they are in `keys.data`; none is empty. There may be other bytes
+            between them.
     """
     starts, ends = keys.starts, keys.starts + keys.sizes
     low, high = int(starts[0]), int(ends[-1])
     values = table[keys.data[low:high]]
-    # Without gaps, a reduction from each start to the next covers exactly one key.
+    # If there are no gaps between the keys, a reduction from each start to the next covers exactly one key.
     if (starts[1:] == ends[:-1]).all():
         return np.asarray(how.reduceat(values, starts - low))
-    # With gaps, every second stretch lies between two keys and is dropped.
+    # If there are gaps, every second result is that of a gap between two keys, and is dropped.
     bounds = np.stack([starts, ends], axis=1).ravel()[:-1] - low
     return np.asarray(how.reduceat(values, bounds)[::2])
 
@@ -277,7 +278,7 @@ def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return SplitMix64's finalizer of each value, which moves values that are near far apart."""
+    """Return the finalizer of SplitMix64 for each value; values that are near each other end up far apart."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -288,10 +289,13 @@ _WEIGHTS[np.frombuffer(b' \t\n\r"', np.uint8)] = 0
 
 
 LOGICAL_KEYS = 512
-"""Logical keys in a sample. If one in a hundred is respelled, the sample has one with 99.4 % certainty."""
+"""The most logical keys in a sample.
+
+If one in a hundred keys has several spellings, a full sample has such a key with a probability of 99.4 %.
+"""
 
 LONGEST = 1024
-"""Bytes of the longest keys in a sample; longer keys are counted and not sampled."""
+"""The most bytes of a key in a sample; longer keys are counted, but not sampled."""
 
 SPELLINGS = 4
 """The most spellings of a logical key that a sample keeps."""
@@ -305,21 +309,22 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 class RespelledKeys(NamedTuple):
     """Keys that say the same and differ in bytes, among the sampled keys of topics."""
 
-    compared: int  # logical keys whose spellings were compared; of several topics, only those that two have
+    # The number of logical keys that were compared; of several topics, only those that two or more have.
+    compared: int
     respelled: int  # how many of these have more than one spelling
     # A few of these: the logical key, and for each topic its spellings there.
     examples: tuple[tuple[LogicalKey, tuple[tuple[bytes, ...], ...]], ...]
 
 
 def logical_key(key: bytes, form: str) -> LogicalKey:
-    """Return what a key of a form of `KeyForm` says; a key that does not have this form says only its bytes.
+    """Return the meaning of a key of this form; if the key has another form, its bytes are the meaning.
 
-    The schema id of a registry's frame is left out. Of its payload, JSON, a text and Avro's text are
-    understood; any other payload says only its bytes.
+    The schema id of a registry's frame is left out. If the payload is JSON, a text or Avro's text, the key's
+    meaning is that of the payload; else the payload's bytes are the meaning.
 
     Args:
-        key: not empty.
-        form: a name as in `KeyForm`.
+        key: the key, not empty.
+        form: the name of the form, as in `KeyForm`.
     """
     if form in {"int32", "int64"} and len(key) == int(form[3:]) // 8:
         return LogicalKey("number", str(int.from_bytes(key, "big", signed=True)))
@@ -335,13 +340,13 @@ def logical_key(key: bytes, form: str) -> LogicalKey:
 
 
 def find_respelled(*topics: Sequence[KeyForm]) -> RespelledKeys:
-    """Return which keys say the same in other bytes, within one topic or between several.
+    """Return the logical keys that have several spellings, within one topic or between several topics.
 
-    Samples of the forms hold the logical keys with the lowest hashes, so a sample has all spellings of a
-    logical key or none.
+    Only the sampled keys are compared. The samples of all topics hold the logical keys with the lowest
+    hashes, so they have many logical keys in common if the topics have.
 
     Args:
-        topics: the forms of one topic or of several.
+        topics: for each topic the forms of its keys; one topic or more.
     """
     spelled: dict[LogicalKey, list[set[bytes]]] = {}
     for number, forms in enumerate(topics):
@@ -364,19 +369,19 @@ def find_respelled(*topics: Sequence[KeyForm]) -> RespelledKeys:
 
 @lru_cache(maxsize=256)
 def _meanings(form: KeyForm) -> tuple[LogicalKey, ...]:
-    """Return what the sampled keys of a form say; this is cached, because a topic is compared with many."""
+    """Return the meanings of a form's sampled keys; they are cached, as a topic is compared with many."""
     return form.meanings or tuple(logical_key(key, form.name) for key in form.sample)
 
 
 class Sample:
-    """The logical keys with the lowest hashes, with all their spellings.
+    """The logical keys with the lowest hashes, each with at most `SPELLINGS` of its spellings.
 
-    Two topics with the same logical keys have the same ones in their samples, however their records were
-    divided among tasks.
+    Two topics with the same logical keys have the same logical keys in their samples, however their records
+    were divided among tasks.
 
-    `_spellings` maps a hash and a digest of the meaning to the keys that have it. `_spelled` has hashes of
-    the spellings seen, kept or not, so that none is looked at twice. A logical key with a hash above `_limit`
-    can no longer enter the sample.
+    `_spellings` maps a hash and a digest of a logical key to the spellings that are kept. `_spelled` has
+    hashes of all spellings seen, kept or not, so that no spelling is looked at twice. A logical key with a
+    hash above `_limit` can no longer enter the sample.
     """
 
     def __init__(self) -> None:
@@ -390,10 +395,16 @@ class Sample:
         return chain.from_iterable(spellings for _, spellings in sorted(self._spellings.items()))
 
     def add(self, keys: Spans, shape: NDArray[np.int8], rank: NDArray[np.uint64]) -> None:
-        """Add the keys that belong to the sample; `rank` has the hashes of what they say."""
+        """Add those of the keys that belong to the sample.
+
+        Args:
+            keys: the keys.
+            shape: the shape of each key, as `look` returns it.
+            rank: the hash of each key's meaning, as `look` returns it.
+        """
         rows = np.flatnonzero((rank <= self._limit) & (keys.sizes <= LONGEST))
-        # Only the lowest hashes can stay in the sample, whatever it holds already. Taking these first spares
-        # the loop below most of a batch.
+        # Only the lowest hashes can stay in the sample, whatever it holds already. So the other keys of the
+        # batch are left out here, and the loop below is short.
         if len(rows) > LOGICAL_KEYS and len(lowest := np.unique(rank[rows])) > LOGICAL_KEYS:
             rows = rows[rank[rows] <= lowest[LOGICAL_KEYS - 1]]
         if not len(rows):
@@ -408,14 +419,19 @@ class Sample:
             self._cut()
 
     def update(self, keys: Sequence[bytes]) -> None:
-        """Add the keys that belong to the sample."""
+        """Add those of the keys that belong to the sample."""
         spans = spans_of(keys)
         self.add(spans, *look(spans))
 
     def _keep(self, rank: int, key: bytes, form: str) -> None:
-        """Keep a key as a spelling of what it says, unless there are enough spellings.
+        """Keep a key as a spelling of its logical key, unless there are enough spellings.
 
-        The digest separates keys that share a hash by chance but differ in meaning.
+        The digest separates logical keys that differ but share a hash by chance.
+
+        Args:
+            rank: the hash of the logical key.
+            key: the key.
+            form: the name of the key's form, as in `KeyForm`.
         """
         meaning = "\0".join(logical_key(key, form)).encode(errors="surrogatepass")
         name = rank, int.from_bytes(blake2b(meaning, digest_size=8).digest(), "big")

@@ -60,7 +60,7 @@ def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -
     numbers: list[int] = []
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
-        # Text that is no range becomes an empty range, so that one error serves both.
+        # Text that is no range becomes the empty range from 1 to 0, so that one error below serves both.
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first or last > _MOST:
             raise click.BadParameter(f"{part!r} is no partition and no range such as 3-5", ctx, option)
@@ -81,8 +81,8 @@ def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int
     except ValueError:
         raise click.BadParameter(f"{text!r} is no time such as 2026-01-31T12:00", ctx, option) from None
     if moment.tzinfo is None:
-        # This is not the zone of the machine: Kafka's timestamps have none, and a script must mean the same
-        # everywhere.
+        # The time is not taken as one in the machine's zone: Kafka's timestamps have no zone, and a script
+        # must mean the same time on every machine.
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000)
 
@@ -92,10 +92,10 @@ WITH_REGISTRY = ("avro", "jsonschema")
 
 
 class KeyTypeChoice:
-    """Returns the decoder of a topic's keys when it is called with the topic; None if bytes are compared.
+    """Returns the decoder of a topic's keys if it is called with the topic; None if bytes are compared.
 
-    Decoders are kept by topic, so that `tell_undecoded` can report on all of them at the end. All share one
-    client of the registry.
+    Decoders are kept by topic, so that `tell_undecoded` can report on all of them at the end. All decoders
+    share one client of the registry.
 
     Args:
         key_type: one of `KEY_TYPES`; None to compare bytes.
@@ -144,7 +144,7 @@ def _registry(ctx: click.Context, option: click.Parameter, values: tuple[str, ..
     first equals sign decides.
 
     Raises:
-        BadParameter: a value is neither.
+        BadParameter: a value is neither a URL nor KEY=VALUE.
     """
     settings = {}
     for text in values:

@@ -22,14 +22,15 @@ SWITCH = 12
 """One more range must explain this many rows more than the ranges next to it would."""
 
 VAGUE = 0.25
-"""The cost of a row explained by a candidate of half the possible count, if a missed row costs 1.
+"""The cost of a row that is explained by a candidate with half of the largest count, if a missed row costs 1.
 
-When the count has doubled, the new count explains every second row of before by chance. So a row that only a
-smaller count explains costs a little, and a run of rows that the larger count explains decides.
+After a topic's count has doubled, the old count explains all rows of a low partition, also the new ones. So
+its rows cost a little, and a run of rows that the larger count explains, too, goes to the larger count. Rows
+from before stay with the old count, because the larger one explains only every second of them, by chance.
 """
 
 WELL_EXPLAINED = 0.9
-"""From this share of its keyed rows on, a range counts as explained.
+"""A range counts as explained if its candidate explains at least this share of its keyed rows.
 
 Below it, several kinds of clients wrote at the same time, and further cuts would follow noise.
 """
@@ -90,8 +91,8 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
     """Return records, in any order, as blocks; neighbours with one partition and `offset >> shift` share one.
 
     Args:
-        records: of any partitions.
-        hits: whether each candidate explains each record, shape (n, c); False without a key.
+        records: n records of any partitions, at least one.
+        hits: whether each candidate explains each record, shape (n, c); False for a record without a key.
         shift: how many low bits of an offset its block ignores.
     """
     place, at, written_ms = records.partition.astype(np.int64), records.offset, records.timestamp_ms
@@ -101,8 +102,8 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
     starts = np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(number) != 0)))
     keyless = records.keys.empty
     missed = ~keyless[:, None] & ~hits
-    # The two columns of misses take most of the time. In most batches no record is missed, and then they are
-    # not computed.
+    # To compute the two columns of misses takes most of the time. In most batches no record is missed, and
+    # then they are not computed.
     some = missed.any()
     shape = (len(starts), hits.shape[1])
 
@@ -131,13 +132,14 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
 def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int]:
     """Return the blocks of all parts, at most `limit` of them, and their shift.
 
-    The shift is the given one or a greater one. `limit` is at least the number of partitions. If there are
-    more partitions than that, the blocks stop growing when each covers all offsets.
+    The shift is the given one, or a greater one if that gives too many blocks. Blocks of different partitions
+    are never merged. If there are more partitions than `limit`, each gets one block that covers all its
+    offsets.
 
     Args:
-        parts: under the same candidates.
+        parts: blocks under the same candidates, from one or more counts of the topic.
         shift: at least the greatest shift of the parts.
-        limit: the most blocks.
+        limit: the most blocks; it should be at least the number of partitions.
     """
     blocks = Blocks(*map(np.concatenate, zip(*parts, strict=True)))
     while len(blocks.rows):
@@ -156,13 +158,14 @@ def widen_blocks(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
     """Return the blocks under more candidates; the added ones explain nothing.
 
     Args:
-        blocks: under fewer candidates.
-        numbers: the new number of each candidate that the blocks have, all different.
-        width: the new number of candidates.
+        blocks: the blocks under fewer candidates.
+        numbers: for each candidate that the blocks have, its index among the new ones; all are different.
+        width: how many candidates there are now.
     """
     where = [*numbers]
     shape = (len(blocks.rows), width)
-    # A candidate that explains nothing misses all keyed rows; the block's first and last row stand for these.
+    # A candidate that explains nothing misses all keyed rows. Which rows have keys is no longer known, so the
+    # block's first and last row stand for the first and last missed one.
     keyed = (blocks.rows > blocks.keyless)[:, None]
     explained = np.zeros(shape, np.int64)
     first = np.broadcast_to(np.where(keyed, blocks.first[:, None], NEVER), shape).copy()
@@ -174,21 +177,21 @@ def widen_blocks(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
 
 
 def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[CandidateRange]:
-    """Yield the ranges of every partition, in order.
+    """Yield the ranges of every partition, by partition and offset.
 
     Args:
-        blocks: at least one, by partition and offset.
+        blocks: the blocks by partition and offset, at least one.
         counts: the partition count of each candidate, shape (c,).
     """
     # If candidates explain a partition equally well, the one that explains more of the topic is right.
     total = blocks.explained.sum(axis=0)
     bias = (total.max() - total) / (total.max() + 1) / 2
     bounds = np.flatnonzero(np.diff(blocks.partition)) + 1
-    # A key that a count puts into a low partition is in the same one under a divisor of the count. So a
-    # divisor explains low partitions, too, and a common divisor those from before and after a growth. High
-    # partitions are better evidence, so they come first. A candidate that none of them needed must save more
-    # than the cuts between the candidates that they did need. And a smaller count than theirs says less about
-    # a row, so its rows cost a little.
+    # A divisor of a count puts the keys of low partitions into the same partitions as the count. So in low
+    # partitions a divisor explains the rows, too, and a common divisor of two counts explains the rows from
+    # before and after a growth. High partitions are better evidence, so they are cut first. A candidate that
+    # no higher partition needed is taken only if it saves more than the cuts between the candidates that were
+    # needed. And a count that is smaller than theirs is weaker evidence for a row, so its rows cost a little.
     size = np.log2(counts)
     explained = np.zeros(len(total), np.bool_)
     turned: list[list[CandidateRange]] = []
@@ -197,8 +200,8 @@ def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Candidat
         vague = VAGUE * np.maximum(max(size[explained], default=0) - size, 0)
         pieces = _cut(own, bias + np.where(explained, 0, SWITCH * explained.sum()), vague)
         if any(piece.explained < WELL_EXPLAINED * (piece.rows - piece.keyless) for piece in pieces):
-            # Several clients wrote at once, so the partition becomes one range, of the candidate that misses
-            # least.
+            # Several clients wrote at once. So the partition becomes one range, and its candidate is the one
+            # that misses the fewest rows.
             best = int(np.argmin(own.missed.sum(axis=0) + bias))
             pieces = [_range(own, 0, len(own.rows), best)]
         explained[[piece.candidate for piece in pieces if piece.explained]] = True
@@ -210,18 +213,21 @@ def explained_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Candidat
 def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) -> list[CandidateRange]:
     """Return the cheapest ranges of one partition: a missed row costs 1, one more range `SWITCH`.
 
-    A range of a candidate also costs its `bias`, and a row that the candidate explains its `vague`; both have
-    shape (c,).
+    The cheapest ranges are the cheapest path through a table of blocks and candidates, found from the first
+    block to the last (dynamic programming, as in Viterbi's algorithm). `cost` has the cost of the cheapest
+    path that ends at each candidate. `came_from` has, for each block and candidate, the candidate that this
+    path has at the block before. At the end, the path is read backwards from `came_from`.
 
-    The costs are those of a path through a table of blocks and candidates, found from the first block to the
-    last (dynamic programming, as in Viterbi's algorithm). `cost` has the cheapest path that ends at each
-    candidate. `came_from` has the candidate at the block before, from which the path is read backwards.
+    Args:
+        blocks: the blocks of the partition, by offset.
+        bias: what a range of each candidate costs besides, shape (c,).
+        vague: what a row costs that each candidate explains, shape (c,).
     """
     missed = blocks.missed + vague * blocks.explained
     alone = np.add.accumulate(np.vstack([missed[0] + bias, missed[1:]]))[-1]
     if alone.min() + 1e-6 < missed.min(axis=1).sum() + 2 * bias.min() + SWITCH:  # cheaper than any two ranges
         return [_range(blocks, 0, len(missed), int(np.argmin(alone)))]
-    # Lists are faster than NumPy's arrays if there are few candidates.
+    # There are only a few candidates, and for so few numbers lists are faster than NumPy's arrays.
     cost, further = (missed[0] + bias).tolist(), bias.tolist()
     came_from = [[*range(len(cost))]]
     for row in missed[1:].tolist():
@@ -252,14 +258,15 @@ def _best_split(
 ) -> list[tuple[int, int, int]]:
     """Return two ranges with the boundary between them at which both together miss the fewest rows.
 
-    The cost of vague rows has decided how many ranges there are. Here it only decides between boundaries with
-    equally many misses, because it must not turn rows into strays that the range before explains.
+    The cost of rows by `VAGUE` has decided how many ranges there are. Here it only decides between boundaries
+    with equally many misses. Otherwise it could move the boundary so that rows that the first range explains
+    become strays of the second.
 
     Args:
         missed: rows that each candidate misses, shape (b, c).
-        cost: the same plus the cost of vague rows.
-        before: first block, the block after the last, and candidate of the first range.
-        after: the same of the range that follows it.
+        cost: `missed` plus the cost of explained rows by `VAGUE`, shape (b, c).
+        before: first block, block after the last, and candidate of the first range.
+        after: first block, block after the last, and candidate of the second range.
     """
     (begin, _, old), (_, end, new) = before, after
 
@@ -271,9 +278,9 @@ def _best_split(
 
 
 def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> CandidateRange:
-    """Return the blocks from `begin` to before `end` as one range, explained by a candidate.
+    """Return the blocks `begin` to `end` - 1 as one range that a candidate explains.
 
-    Of the rows that it misses, only the first and the last offset in each block are known.
+    Of the rows that the candidate misses, only the first and the last offset in each block are known.
     """
     where = np.flatnonzero(blocks.missed[begin:end, candidate]) + begin
     missed = np.union1d(blocks.first_missed[where, candidate], blocks.last_missed[where, candidate])
@@ -301,12 +308,12 @@ def _meet(
     those of the new one, the boundary is put between them.
 
     Args:
-        blocks: of the partition.
-        middle: the number of the block.
-        old: the candidate before it.
-        new: the candidate from there on.
-        before: the range before.
-        after: the range after.
+        blocks: the blocks of the partition.
+        middle: the number of the first block of the second range.
+        old: the candidate of the first range.
+        new: the candidate of the second range.
+        before: the first range.
+        after: the second range.
     """
     for block, own in ((middle, new), (middle - 1, old)):
         last_old = int(blocks.last_missed[block, new])
@@ -333,5 +340,5 @@ def _meet(
 
 
 def _move_rows(range_: CandidateRange, rows: int, explained: int) -> CandidateRange:
-    """Return a range with this many rows, and explained rows, more; negative numbers mean less."""
+    """Return a range with `rows` and `explained` added to its counts; both may be negative."""
     return range_._replace(rows=range_.rows + rows, explained=range_.explained + explained)

@@ -1,8 +1,8 @@
-"""Read a topic's records: choose offsets, and turn messages into columns of keys with few calls for each.
+"""Read a topic's records: choose offsets, and turn messages into columns with few calls for each message.
 
-Bounds of offsets are the first to read and the one after the last. They lie within the ends that the cluster
-reported when reading began, so records that are written meanwhile are never read. A partition is paused as
-soon as it is at its end, so that the reading of a sample fetches little more than it needs.
+Bounds are the first offset to read and the offset after the last one. They lie within the ends that the
+cluster reported when reading began, so records that are written meanwhile are never read. A partition is
+paused as soon as its end is reached, so that the reading of a sample fetches little more than it needs.
 """
 
 import math
@@ -31,10 +31,13 @@ from partitioning.kit.columns import bounds as edges
 _MOST_MESSAGES = 10_000
 _FIRST_MESSAGES = 200
 _MOST_BYTES = 1 << 24
-"""The estimated bytes of the messages that are asked for at a time; the messages before give the estimate."""
+"""The most bytes of the messages that are asked for at a time, as estimated from the messages before."""
 
 _TIMES = 64
-"""The time is read of one record in this many, and of the first and the last record of a run."""
+"""Timestamps are read of one record in this many, and of the first and last record of each run.
+
+A run is a series of messages of one partition that come one after another.
+"""
 
 
 KEY_SCHEMA = "__key_schema_id"
@@ -44,8 +47,7 @@ KEY_SCHEMA = "__key_schema_id"
 class Messages:
     """Turns messages into columns, up to the end of each partition.
 
-    `schemas` collects the schemas that the headers of some records name: of one in `_TIMES`, and of the ends
-    of runs.
+    `schemas` collects the key schemas that headers name, of the records whose timestamps are read (`_TIMES`).
 
     Args:
         ends: for each partition, the offset after the last one to keep, 0 if it is not read; shape
@@ -68,12 +70,12 @@ class Messages:
             Partitions that have no more records to read.
             Errors other than the end of a partition.
         """
-        # `map` with the method of the class makes each call in C, because there may be millions of messages.
+        # There may be millions of messages, so `map` gets the method of the class and makes the calls in C.
         keys: list[Any] = list(map(Message.key, messages))
         faults: list[Any] = []
         try:
             column = _column(keys)
-        except TypeError:  # some keys are None, for example an error's
+        except TypeError:  # some keys are None, for example those of errors
             faults = [message for message in messages if message.error() is not None]
             messages = [message for message in messages if message.error() is None]
             column = key_column([message.key() for message in messages])
@@ -100,7 +102,7 @@ class Messages:
         return records, finished, errors
 
     def _adapt(self, messages: Sequence[Message]) -> None:
-        """Limit the number of messages that are asked for next: with their values they must fit in memory."""
+        """Set how many messages are asked for next, so that they fit in memory together with their values."""
         few = messages[:: max(1, len(messages) // 50)]
         if few:
             mean = sum(len(message) + len(message.key() or b"") for message in few) / len(few)
@@ -120,10 +122,10 @@ def _schemas(message: Message) -> Iterator[str]:
 def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return the offset of each message.
 
-    If a run of one partition leaves out no offset, only the messages at its ends are asked for theirs.
+    If a run of one partition leaves out no offset, only its first and last message are asked for theirs.
 
     Args:
-        messages: records only.
+        messages: messages that are records, not errors.
         bounds: row of the last message of each run of one partition, ascending.
     """
     offset = np.empty(len(messages), np.int64)
@@ -146,16 +148,16 @@ def _column(keys: Sequence[bytes]) -> KeyColumn:
 
 
 SAMPLE_S = 5.0
-"""The longest time for which a sample is read, in seconds; a spot that was begun is finished."""
+"""The longest time for which a sample is read, in seconds; its first spot is read however long it takes."""
 
 SAMPLE_ALL = 180_000
-"""A topic of no more offsets than this is read as a whole."""
+"""A topic that has at most this many offsets is read as a whole."""
 
 SPOTS = (1.0, 0.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875)
-"""The spots at which a sample reads each partition, 0 its start, 1 its end; the most telling ones first."""
+"""The spots at which a sample reads each partition: 0 is its start, 1 its end. The best evidence is first."""
 
 SAMPLE_ROWS = 20_000
-"""A sample reads this many offsets at each spot, over all partitions."""
+"""A sample reads this many offsets at each spot, in all partitions together."""
 
 FEWEST_AT_SPOT = 20
 
@@ -175,16 +177,16 @@ Bounds = dict[int, tuple[int, int]]
 class TopicReading:
     """A topic that is being read: a context manager. Iterate over it once, then read `coverage`.
 
-    Keys, positions and timestamps are read; values are dropped at once. Only some records of each run of a
-    partition have their timestamp, the others have -1.
+    Keys, partitions, offsets and timestamps are read; values are dropped at once. Only some of the records
+    have their timestamp, the others have -1.
 
     Args:
-        topic: its name.
+        topic: the topic's name.
         config: librdkafka settings; those that would commit, create or skip something are overridden.
         selection: the records to read; a sample by default.
 
     Attributes:
-        topic: the name.
+        topic: the topic's name.
         num_partitions: the partition count when reading began.
         compacted: whether `cleanup.policy` has "compact"; None if unknown.
         remarks: what happened to the topic during the reading, in sentences.
@@ -213,7 +215,7 @@ class TopicReading:
         self._left_out = 0
         self._errors: list[KafkaError] = []
         settings: dict[str, Any] = {
-            "group.id": "copartition-audit",  # librdkafka requires one; no broker is asked about it
+            "group.id": "copartition-audit",  # librdkafka requires a group id; no broker is asked about it
             **FETCHING,
             **config,
             "enable.auto.commit": False,
@@ -246,8 +248,8 @@ class TopicReading:
         """
         begun = time.monotonic()
         spots = self._spots() if self._sampled else [self._bounds]
-        # The first spot is read however long it takes. The later ones, which tell less, are read while there
-        # is time.
+        # The first spot is read however long it takes. The later spots are weaker evidence, so they are read
+        # only as long as there is time.
         for number, bounds in enumerate(spots):
             if number and time.monotonic() - begun > SAMPLE_S:
                 self._left_out = len(spots) - number
@@ -263,12 +265,12 @@ class TopicReading:
 
     @property
     def header_schemas(self) -> tuple[str, ...]:
-        """GUIDs of the key schemas that headers have named so far, ascending; from parts of each run."""
+        """GUIDs of the key schemas that the headers looked at have named so far, ascending."""
         return tuple(sorted(self._schemas))
 
     @property
     def _sampled(self) -> bool:
-        """True if only spots are read: the selection asks for nothing else, and the topic is not small."""
+        """True if only a sample is read: the selection asks for nothing else, and the topic is not small."""
         selection = self._selection
         whole = selection.full or selection.last is not None or selection.since_ms is not None
         return not whole and sum(end - start for start, end in self._bounds.values()) > SAMPLE_ALL
@@ -280,7 +282,7 @@ class TopicReading:
             return "sample"
         if self._bounds != self._whole:
             return "since" if self._selection.last is None else "last"
-        # New partitions of a topic that grew meanwhile were not read.
+        # If the topic grew meanwhile, its new partitions were not read, so the reading is not "full".
         every = len(self._partitions) == self.num_partitions and not self.remarks
         return "full" if every else "partitions"
 
@@ -344,14 +346,14 @@ class TopicReading:
         return self._whole
 
     def _spots(self) -> list[Bounds]:
-        """Return for each spot a few offsets of each partition.
+        """Return for each spot the bounds of a few offsets in each partition, in the order of `SPOTS`.
 
-        In a short partition, spots touch and do not overlap.
+        In a short partition, a spot ends where the next one begins, so that no offset is read twice.
         """
         size = max(SAMPLE_ROWS // len(self._bounds), FEWEST_AT_SPOT)
         spots: list[Bounds] = [{} for _ in SPOTS]
         for partition, (start, end) in self._bounds.items():
-            # The last spot begins here, because it ends with the partition.
+            # The last spot begins this many offsets after the start, so that it ends with the partition.
             room = max(end - start - size, 0)
             begin = {share: start + int(share * room) for share in SPOTS}
             after = dict(zip(sorted(SPOTS), [*sorted(begin.values())[1:], end], strict=True))
@@ -363,23 +365,23 @@ class TopicReading:
         """Yield all records within the bounds, or as many as come before `until`.
 
         Args:
-            bounds: of partitions; those without an offset are not assigned.
+            bounds: the bounds by partition; a partition without an offset between them is not assigned.
             until: seconds on the clock of `time.monotonic`; infinite for no limit.
         """
         left = {partition: end for partition, (start, end) in bounds.items() if start < end}
         ends = np.zeros(self.num_partitions, np.int64)
-        # Other partitions have end 0, so a message of theirs that is still on its way is dropped.
+        # The end of all other partitions is 0, so that their messages which are still on the way are dropped.
         ends[[*left]] = [*left.values()]
         places = [TopicPartition(self.topic, partition, bounds[partition][0]) for partition in left]
         self._consumer.assign(places)
-        self._consumer.resume(places)  # partitions that came to an earlier end are still paused
+        self._consumer.resume(places)  # partitions that were read to the end of an earlier spot are paused
         messages = Messages(ends)
         held: list[Records] = []
         rows = size = 0
         answered = time.monotonic()
         while left and time.monotonic() < until:
             got = self._consumer.consume(messages.next_count, _POLL_S)
-            # Any answer is a sign of life, also an error.
+            # Errors count as answers, too, because they show that the client has not fallen silent.
             if got:
                 answered = time.monotonic()
                 records, finished, errors = messages.columns(got)
@@ -418,7 +420,7 @@ class TopicReading:
             self._look_again()
 
     def _ask_why(self, left: Mapping[int, int], silent_s: float) -> None:
-        """After a silence, check whether the topic still exists and its leaders answer; raise if not.
+        """Check after a silence whether the topic still exists and its leaders answer; raise if not.
 
         Args:
             left: the end of each partition that is not finished.
@@ -441,7 +443,7 @@ class TopicReading:
 
         Raises:
             TopicChangedError: the topic was deleted or recreated.
-            BrokerUnreachableError: no broker tells whether it is another topic.
+            BrokerUnreachableError: no broker answers, so it is unknown whether this is still the same topic.
         """
         try:
             count, same = self._state.count(), self._state.same()

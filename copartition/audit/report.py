@@ -38,12 +38,12 @@ def is_topic_settled(audit: TopicAudit) -> bool:
 
 
 def audit_exit_code(audits: Sequence[TopicAudit]) -> int:
-    """Return 0 if every topic is settled; else 1 if writers differ, 2 if only too little is known.
+    """Return 0 if every topic is settled, 2 if the writer of each other topic is unknown, else 1.
 
     Args:
-        audits: of the topics of one run.
+        audits: the audits of the topics of one run.
     """
-    # One topic with several writers decides, however many others are unknown.
+    # One topic with several writers or with none makes it 1, however many other topics are unknown.
     open_ones = [audit for audit in audits if not is_topic_settled(audit)]
     if not open_ones:
         return 0
@@ -51,11 +51,7 @@ def audit_exit_code(audits: Sequence[TopicAudit]) -> int:
 
 
 def topic_verdict(audit: TopicAudit) -> str:
-    """Return the answer in a sentence.
-
-    Args:
-        audit: of one topic.
-    """
+    """Return who wrote a topic, as one sentence."""
     keyed = _keyed_records(audit)
     writers = _writers_in_turn(audit)
     # The order of the cases: no keys, too few keys, several writers at once, no writer.
@@ -73,8 +69,8 @@ def topic_verdict(audit: TopicAudit) -> str:
         )
     if audit.num_partitions == 1:
         return "one partition, where every client puts every key"
-    # A writer with another count than the topic's own is mentioned only if it is alone; otherwise the next
-    # writer shows the change.
+    # The topic's present count is mentioned only if the single writer had another count. If there are several
+    # writers, their names show how the count has changed.
     grown = {writer.num_partitions for writer in writers} != {audit.num_partitions}
     parts = ", then ".join(map(writer_name, writers))
     adverb = "written" if audit.certainty == "sure" else "most likely written"
@@ -83,7 +79,7 @@ def topic_verdict(audit: TopicAudit) -> str:
 
 
 def remarks(audit: TopicAudit) -> list[str]:
-    """Return what else a reader should know, in sentences.
+    """Return in sentences what else is known about a topic besides its verdict.
 
     What was read comes first, because everything else depends on it.
     """
@@ -135,7 +131,8 @@ def span_table(spans: Sequence[Span]) -> Table:
     range.
     """
     titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
-    # -1 joins partitions with a single range; one of several ranges keeps its number, and so its own row.
+    # Partitions with a single range all get -1, so that those with the same writer share a row. If a
+    # partition has several ranges, each range keeps its number and so gets a row of its own.
     turns = Counter(span.partition for span in spans)
     alike: dict[tuple[Writer | None, int], list[Span]] = {}
     for number, span in enumerate(spans):
@@ -159,11 +156,11 @@ def hottest_table(audit: TopicAudit) -> Table:
 
 
 def _row(spans: Sequence[Span]) -> tuple[str, ...]:
-    """Return the cells of one row.
+    """Return the cells of one row of `span_table`.
 
     Args:
-        spans: of one writer: either one of several ranges of a partition, or partitions with a single range
-            each.
+        spans: spans with the same writer: either one range of a partition that has several, or the ranges of
+            partitions that have only one.
     """
     writer = spans[0].writer
     starts = [span.first_ms for span in spans if span.first_ms is not None]
@@ -194,8 +191,8 @@ def _keyed_records(audit: TopicAudit) -> int:
 def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
     """Return the writers of the spans, in the order in which they wrote.
 
-    A writer is placed by its latest turn in any partition, because in a topic that grew a new partition has
-    only the last writer.
+    The n-th range of a partition is turn n of its writer. A writer is sorted by its latest turn in any
+    partition: if a topic grew, its new partitions have only the last writer, whose turn there is the first.
     """
     place: dict[Writer, int] = {}
     turn: dict[int, int] = {}
@@ -253,7 +250,7 @@ def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
 
 
 def _header_sentences(audit: TopicAudit) -> Iterator[str]:
-    """Yield what headers say about schemas of keys, and what follows if other keys have the id in front."""
+    """Yield sentences on key schemas that headers name, and on keys that have the schema's id in front."""
     if not audit.header_schemas:
         return
     schemas = list_names(audit.header_schemas[:_SHOWN])
@@ -273,11 +270,11 @@ MOST_ROWS = 40
 
 
 def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
-    """Return the tables of ranges and of hottest keys that have rows.
+    """Return the tables of ranges and of hottest keys, without a table that has no rows.
 
     Args:
-        audit: of one topic.
-        every: whether all rows are shown.
+        audit: the audit of one topic.
+        every: whether all rows are shown, and not only the first ones.
 
     Returns:
         Each table with the text to show below it, which is empty if no row is left out.
@@ -289,7 +286,7 @@ def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
     ):
         rows = table.rows if every else table.rows[:most]
         more = len(table.rows) - len(rows)
-        # An empty table, as for a topic without hot keys, would be a title without rows.
+        # A topic may have no hot keys. Its table would have a title and no rows, so it is left out.
         if rows:
             left_out = f"and {more:,} more {what}; --all shows them" if more else ""
             tables.append((table._replace(rows=rows), left_out))
@@ -297,12 +294,12 @@ def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
 
 
 def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:
-    """Print the verdict of each topic, its ranges, and the remarks.
+    """Print the verdict of each topic, its ranges and hottest keys, and the remarks.
 
     Args:
-        audits: of the topics of one run.
+        audits: the audits of the topics of one run.
         console: where to print.
-        every: whether all rows are shown.
+        every: whether all rows of the tables are shown, and not only the first ones.
     """
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
 
@@ -322,7 +319,12 @@ def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool)
 
 
 def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
-    """Return audits as GitHub Markdown: the verdicts in bold, small tables."""
+    """Return audits as GitHub Markdown: for each topic the verdict in bold, the tables and the remarks.
+
+    Args:
+        audits: the audits of the topics of one run.
+        every: whether all rows of the tables are shown, and not only the first ones.
+    """
     lines: list[str] = []
     for audit in audits:
         sentence = markdown_text(f"{audit.topic}: {topic_verdict(audit)} ({audit.certainty})")

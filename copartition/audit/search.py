@@ -75,11 +75,11 @@ class Trials:
                 yield rule
 
     def writer(self, rule: Rule, num_partitions: int) -> Writer:
-        """Return a rule with a count, by the names of all profiles that place keys alike with this count.
+        """Return the writer that is a rule with a count, named by all profiles that place keys alike for it.
 
         Args:
             rule: one of those that `rules` yields for the count.
-            num_partitions: the count.
+            num_partitions: the partition count.
         """
         same = placing_of(rule, num_partitions)
         names = [
@@ -110,19 +110,20 @@ def rule_of(writer: Writer) -> Rule:
 
 
 RISK = 1e-6
-"""The probability that any of the writers tried is named by chance."""
+"""The accepted probability that a writer is found although it fits by chance, over all writers tried."""
 
 
 def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | None:
     """Return how many distinct keys must be where a writer puts them before it is believed; None if never.
 
-    With fewer keys, one of the `tried` others might have put all of them there by chance, with a probability
-    of `risk`.
+    If there are fewer keys, the probability that one of the `tried` writers fits all of them only by chance
+    is above `risk`.
 
     Args:
-        agreeing: the share of keys, 0 to 1, that the others place alike: 1 / count for an unrelated rule.
+        agreeing: the share of keys, 0 to 1, that another writer places alike; 1 / count if its rule is
+            unrelated.
         tried: how many writers are tried.
-        risk: the probability.
+        risk: the accepted probability.
     """
     if agreeing >= 1:
         return None
@@ -134,8 +135,13 @@ def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | No
 def surprise(hits: int, keys: int, chance: float) -> float:
     """Return how improbable this many hits are by chance: minus the natural logarithm of a bound.
 
-    The bound is Chernoff's. It is `chance ** keys` if all keys are hits, and 1 if there are no more hits than
-    expected. `chance` is the probability that a key is a hit by chance.
+    The bound on the probability is Chernoff's. It is `chance ** keys` if all keys are hits, and 1 if there
+    are no more hits than expected.
+
+    Args:
+        hits: the number of keys that are where the writer puts them.
+        keys: the number of keys, at least 1.
+        chance: the probability that a key is a hit by chance.
     """
     share = hits / keys
     if share <= chance or chance >= 1:
@@ -155,7 +161,7 @@ _ROWS = 1 << 15
 
 
 class BestWriters(NamedTuple):
-    """Writers that explain most of some records."""
+    """The writer that best explains some records, and its rivals, if any is better than chance."""
 
     # The best writer, then rivals that explain the same records; empty if none is better than chance.
     writers: tuple[Writer, ...]
@@ -176,8 +182,8 @@ def find_writer(
         keys: the keys; a repeated key counts once for each of its partitions.
         places: the partition of each, shape (n,).
         trials: the writers to try.
-        alone: whether records that are all in partition 0 may mean that it was the only one. False if no
-            other partition was read.
+        alone: whether records that are all in partition 0 may mean that the topic had no other partition.
+            False as long as no record of another partition was read.
     """
     hashes, places = _distinct(keys, places, trials)
     highest = int(places.max(initial=0))
@@ -186,8 +192,8 @@ def find_writer(
         # A single partition explains every key in it, so it is weighed separately, after all others.
         if count <= 1 < trials.num_partitions:
             continue
-        # Count only keys that this count could have placed where they are; the others may have come after a
-        # growth.
+        # Count only the keys in partitions that the topic had with this count. The other keys may have come
+        # after the topic grew.
         possible = int(np.count_nonzero(places < count))
         for rule in trials.rules(count):
             if possible and rule.hash in hashes:
@@ -207,8 +213,8 @@ def find_writer(
     if not best:
         return BestWriters((), len(places), 0, by_chance=True)
     first = best[0]
-    # With a divisor of the true count, keys in low partitions are at the same place. Such a writer is a rival
-    # until keys in other partitions contradict it.
+    # A writer with a divisor of the true count puts the keys of low partitions into the same partitions. It
+    # is a rival until keys in other partitions contradict it.
     least = first.evidence + math.log(RISK)
     rivals = [tried.writer for tried in best if tried.evidence >= least and tried.hits[first.hits].all()]
     return BestWriters(
@@ -233,7 +239,10 @@ class _TriedWriter(NamedTuple):
 def _distinct(
     keys: KeyColumn, places: NDArray[np.integer], trials: Trials
 ) -> tuple[dict[HashName, NDArray[np.int32]], NDArray[np.int32]]:
-    """Return hashes and partitions of as many different keys as needed, a key once for each partition."""
+    """Return hashes and partitions of different keys, of which at most as many as can be tested.
+
+    A key that is in several partitions is returned once for each of them.
+    """
     most = max(FEWEST_KEYS, min(MOST_KEYS, MOST_TESTS // len(trials)))
     if len(places) > _ROWS:
         rows = np.linspace(0, len(places) - 1, _ROWS).astype(np.intp)
@@ -249,11 +258,11 @@ def _distinct(
 
 
 def hashes_of(keys: KeyColumn, names: Iterable[HashName]) -> dict[HashName, NDArray[np.int32]]:
-    """Return the hash of each key by function, shape (n,); a function that cannot hash them is left out.
+    """Return function name -> the hash of each key, shape (n,); a function that cannot hash them is left out.
 
     Args:
         keys: n keys.
-        names: names of the functions, with repetitions; each hashes once.
+        names: names of the hash functions; a name may be repeated, but its function hashes only once.
     """
     hashes: dict[HashName, NDArray[np.int32]] = {}
     for name in dict.fromkeys(names):

@@ -1,8 +1,8 @@
-"""Count a topic's records under the writers that explain them, which are found while counting.
+"""Count a topic's records under the writers that explain them, and find these writers while counting.
 
 Records pass through three places. The latest ones stay in `_recent`, in case a writer is found that explains
-some of them better. Those that no writer explains wait in `_pending`, until there are enough to find a
-writer, or too many to keep. All others are only counted, in `blocks` and `groups`.
+some of them better. Those that no writer explains then wait in `_pending`, until there are enough to find a
+writer, or too many to keep. All others are not kept, only counted in `blocks` and `groups`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MOST_BLOCKS = 1 << 14
 
 MOST_PENDING = 1 << 12
 MOST_PENDING_BYTES = 1 << 24
-"""The most records, or bytes of keys, that are kept while they are too few to show their writer."""
+"""The most unexplained records, or bytes of their keys, that are kept until a writer of them is found."""
 
 FIRST_TRY = 32
-"""A writer is looked for when this many records are unexplained; if in vain, again at twice as many."""
+"""A writer is looked for when this many records are unexplained; if none is found, again at twice as many."""
 
 MOST_WRITERS = 48
 
@@ -39,13 +39,14 @@ BEHIND = 0.9
 
 RECENT = 1 << 12
 RECENT_BYTES = 1 << 24
-"""This many of the latest records, or bytes of keys, are counted only after later ones were looked at.
+"""The latest records are kept and not counted yet: this many of them, or this many bytes of their keys.
 
-When a new writer begins, others explain some of its records by chance, and it is found only after a while.
+When a new writer begins, it is found only after a while, and until then other writers explain some of its
+records by chance. Those that are still kept are counted for the new writer, too.
 """
 
 _PROOF = 64
-"""Distinct keys that are kept as evidence for a group of writers; more are never needed."""
+"""The most distinct keys that are kept as evidence for a group of writers; more are never needed."""
 
 
 @dataclass
@@ -54,9 +55,10 @@ class WriterGroup:
 
     Attributes:
         writers: indexes into `Tally.writers`.
-        from_records: whether records led to it; False if it is counted only in case that it wrote, too.
-        rows: keyed records that one of its writers explains, and no earlier group does.
-        proof: hashes of distinct keys that it explains, ascending, at most `_PROOF`.
+        from_records: whether unexplained records led to these writers. False if the group is the rule of
+            another group with the topic's own count, and is counted because it may have written, too.
+        rows: keyed records that one of its writers explains and no writer of an earlier group does.
+        proof: hashes of distinct keys that one of its writers explains, ascending, at most `_PROOF`.
     """
 
     writers: list[int]
@@ -66,7 +68,7 @@ class WriterGroup:
 
 
 class _Batch(NamedTuple):
-    """Records, the writers that explain each, and hashes of the keys.
+    """Records, the writers that explain each record, and hashes of the keys.
 
     Attributes:
         records: n records.
@@ -95,11 +97,11 @@ class Tally:
 
     The writers that explain the records are found on the way: whenever enough records turn up that no known
     writer explains, another writer is looked for. Parts of a topic may be counted separately, as by tasks of
-    a cluster. Then each should start with the `writers` found in a sample of all partitions, because low
-    partitions alone do not show a growth to a multiple.
+    a cluster. Then the tally of each part should start with the `writers` found in a sample of all
+    partitions. The records of low partitions alone do not show that a topic grew to a multiple of its count.
 
-    Indexes into `writers` are the candidates of `blocks`. When writers come or go, blocks, hits of `_recent`
-    and groups change together. A block spans at most 2 ** `_shift` offsets.
+    Indexes into `writers` are the candidates of `blocks`. If writers are added or dropped, `blocks`, the hits
+    of `_recent` and `groups` must change together. A block spans at most 2 ** `_shift` offsets.
 
     Args:
         num_partitions: the topic's partition count.
@@ -161,7 +163,7 @@ class Tally:
         # This is a loop because records of two new writers may have come in one batch.
         while self._unexplained >= self._next_try and self._look():
             pass
-        # The oldest batch goes when the batches after it are enough by themselves.
+        # The oldest batch is counted as soon as the batches after it are enough by themselves.
         while _many([batch.records for batch in self._recent[1:]], RECENT, RECENT_BYTES):
             self._pass(self._recent.pop(0))
         self._forget()
@@ -174,7 +176,7 @@ class Tally:
         appended. Groups that share a writer become one.
 
         Args:
-            other: of the same topic and trials.
+            other: a tally of the same topic with the same trials.
         """
         # -1 marks a writer that is new here, and gets its index below.
         numbers = [self.writers.index(writer) if writer in self.writers else -1 for writer in other.writers]
@@ -198,8 +200,8 @@ class Tally:
         self.blocks, self._shift = merge_blocks([own, theirs], max(self._shift, other._shift), MOST_BLOCKS)
         self.in_vain = max(self.in_vain, other.in_vain)
         self._next_try = min(self._next_try, other._next_try)
-        # Each tally may know a writer that explains the other's records. So these are taken out before the
-        # lists are emptied, and added again under the writers of both.
+        # Each tally may know a writer that explains uncounted records of the other one. So the uncounted
+        # records of both are added again, now that the writers of both are known.
         held = [*self._uncounted_records(), *other._uncounted_records()]
         self._recent, self._pending, self._unexplained = [], [], 0
         for records in held:
@@ -217,7 +219,11 @@ class Tally:
         return tally
 
     def shrink(self, most_blocks: int = MOST_BLOCKS) -> None:
-        """Drop explained records, and merge blocks until at most this many are left, but one a partition."""
+        """Count all recent records, and merge blocks until at most `most_blocks` are left.
+
+        One block for each partition always stays. Records that no writer explains may go on waiting in
+        `_pending`.
+        """
         while self._recent:
             self._pass(self._recent.pop(0))
         self.blocks, self._shift = merge_blocks([self.blocks], self._shift, most_blocks)
@@ -241,10 +247,10 @@ class Tally:
         """Return the index of the writer of a group whose hits are the least probable by chance.
 
         Args:
-            group: not empty.
+            group: a group of this tally with at least one writer.
         """
         total, rows = self.explained, max(group.rows, 1)
-        # With one partition chance explains everything, so the evidence is useless.
+        # If the topic has one partition, every writer explains every record, so evidence tells nothing.
         if self.num_partitions == 1:
             return group.writers[0]
         return max(
@@ -258,15 +264,15 @@ class Tally:
 
     @property
     def vain(self) -> bool:
-        """True if a writer was looked for in vain among enough keys to find one."""
+        """True if a search among enough distinct keys has found no writer."""
         needed = keys_needed(1 / self.num_partitions, len(self.trials))
         return needed is not None and self.in_vain >= needed
 
     def enough(self, keys: int, writer: Writer) -> bool:
-        """Return whether this many distinct keys are too many to be where a writer puts them by chance.
+        """Return whether a writer that explains this many distinct keys explains them by more than chance.
 
         Args:
-            keys: distinct keys.
+            keys: the number of distinct keys that are where the writer puts them.
             writer: the writer.
         """
         if self.num_partitions == 1:  # every writer is the same
@@ -320,7 +326,7 @@ class Tally:
         return tally
 
     def _batch(self, records: Records) -> _Batch:
-        """Return records with the writers that explain each, of all that are known now."""
+        """Return the records, and which of the writers known now explain each of them."""
         keyed = ~records.keys.empty
         hits = np.zeros((len(keyed), len(self.writers)), np.bool_)
         rules = [rule_of(writer) for writer in self.writers]
@@ -333,7 +339,7 @@ class Tally:
         return _Batch(records, hits, hashes)
 
     def _uncounted_records(self) -> list[Records]:
-        """Return records that have not been counted yet."""
+        """Return the records that have been added and not counted yet."""
         return [*self._pending, *(batch.records for batch in self._recent)]
 
     def _pass(self, batch: _Batch) -> None:
@@ -353,8 +359,8 @@ class Tally:
     def _count(self, batch: _Batch) -> None:
         """Count records under all writers, whether they are explained or not.
 
-        A record counts for the first group that explains it, so that the groups' sums add up to the number of
-        records.
+        In `groups`, a record counts only for the first group that explains it. So the counts of all groups
+        add up to the number of explained records.
         """
         # True for records that an earlier group has counted already.
         counted = np.zeros(len(batch.hits), np.bool_)
@@ -372,9 +378,9 @@ class Tally:
         """Look for a writer of the unexplained records, and return whether one is found.
 
         Args:
-            vaguely: whether a writer is accepted that explains all of them, even if chance might: a topic
-                with three keys never gives more evidence.
-            last: whether all records of all parts have been added.
+            vaguely: whether a writer that explains all of these records is accepted even if it may do so by
+                chance. A topic with three keys, for example, never gives more evidence.
+            last: whether all records of all parts of the topic have been added.
         """
         recent = [pick_records(batch.records, np.flatnonzero(batch.unexplained)) for batch in self._recent]
         unexplained = concatenate([*self._pending, *recent])
@@ -386,8 +392,8 @@ class Tally:
         )
         if not search.writers or (search.by_chance and not (vaguely and search.explained == search.keys)):
             self.in_vain = max(self.in_vain, search.keys)
-            # The more records were looked at in vain, the less a few more will help. Doubling makes the tries
-            # together cost only as much as the records.
+            # The more records have been looked at in vain, the less a few more will help. Because the number
+            # doubles, the cost of all tries together stays proportional to the number of records.
             self._next_try = 2 * self._unexplained
             return False
         self._learn(search.writers)
@@ -442,7 +448,8 @@ class Tally:
         """
         own = self.trials.writer(rule_of(writers[0]), self.num_partitions)
         new = [writer for writer in writers if writer not in self.writers]
-        # Each rival costs one column in every count, so rivals are dropped first.
+        # Each writer costs one column in every count. So if there are too many, only the best of the new ones
+        # is added, without its rivals.
         if len(self.writers) + len(new) >= MOST_WRITERS:
             new = new[:1]
         self._grow_groups(new, from_records=True)

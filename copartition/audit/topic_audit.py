@@ -36,7 +36,8 @@ class Selection:
     committed: bool = False  # leave out records of transactions that are open or were aborted
 
     def __post_init__(self) -> None:
-        # Each of them defines which offsets are read, so two would contradict each other.
+        # Each of `full`, `last` and `since_ms` defines which offsets are read, so two of them would
+        # contradict each other.
         if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
             raise InvalidConfigError("full, last and since_ms exclude each other; give one at most")
         if self.last is not None and self.last < 1:
@@ -213,7 +214,10 @@ class TopicAudit:
 
 
 def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
-    """Return 64 bits of each key, null or not: murmur3 in the high half, murmur2 in the low; shape (n,)."""
+    """Return a 64-bit hash of each key, shape (n,): murmur3 in the high half, murmur2 in the low half.
+
+    A null key has the hash of an empty one.
+    """
     # The two functions are unrelated. With the 32 bits of one, unequal keys would have equal hashes in most
     # topics of a hundred thousand keys.
     high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)
@@ -242,7 +246,7 @@ def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
 
 def concatenate(parts: Sequence[Records]) -> Records:
     """Return the records of all parts, one part after the other; at least one part."""
-    # This is the usual case for a small topic: no copy is made.
+    # A small topic usually has only one part, which need not be copied.
     if len(parts) == 1:
         return parts[0]
     return Records(

@@ -1,7 +1,7 @@
 """Ask a cluster about a topic before its records are read, and again after.
 
-librdkafka's errors come as codes and names; they leave this module as errors of the project, each with what
-to do about it.
+librdkafka reports an error by a code and a name. This module raises an error of the project in its place,
+whose message says what to do about it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -36,17 +36,18 @@ _NO_ID = "A" * 22
 
 
 class TopicState:
-    """A topic as its cluster describes it; only questions are asked. Errors are those of `TopicReading`.
+    """Asks a cluster about a topic, and changes nothing. Errors are those of `TopicReading`.
 
     Args:
-        topic: its name.
+        topic: the topic's name.
         config: librdkafka settings, `bootstrap.servers` at least.
 
     Attributes:
-        topic: the name.
-        errors: errors of the connection so far, which explain a silence.
-        num_partitions: the partition count at the beginning.
-        id: the topic's id, which a later topic of that name does not have; None if the cluster has none.
+        topic: the topic's name.
+        errors: the errors of the connection so far; if no broker answers, they show why.
+        num_partitions: the partition count when the object was made.
+        id: the topic's id, which a later topic of the same name does not have; None if the cluster has no
+            ids or does not show this one.
     """
 
     def __init__(self, topic: str, config: Mapping[str, Any]) -> None:
@@ -65,7 +66,9 @@ class TopicState:
     def count(self, *, first: bool = False) -> int:
         """Return the partition count as of now.
 
-        `first` before anybody has answered, so that brokers may be down.
+        Args:
+            first: whether no broker has answered yet. Then brokers that are down or close the connection are
+                given up after `PATIENCE_S`, else only after `TIMEOUT_S`.
         """
         try:
             metadata = cluster_metadata(
@@ -107,21 +110,21 @@ class TopicState:
     def ends(
         self, partitions: Collection[int], *, committed: bool, since_ms: int | None = None
     ) -> dict[int, tuple[int, int]]:
-        """Return each partition's first offset, or the first from `since_ms` on, and the one after the last.
-
-        With `committed` open transactions are beyond the end.
+        """Return partition -> (offset of the first record, offset after the last one).
 
         Args:
-            partitions: which.
-            committed: whether what open transactions wrote is left out.
-            since_ms: milliseconds since 1970; None for the beginning.
+            partitions: the partitions to ask for.
+            committed: whether the end is the last stable offset, so that records of open transactions lie
+                beyond it.
+            since_ms: milliseconds since 1970. The first record is then the first one that is not older; None
+                for the first record of the partition.
         """
         first: Literal["earliest"] | int = "earliest" if since_ms is None else since_ms
         starts = self._offsets(partitions, first, committed=committed)
         ends = self._offsets(partitions, "latest", committed=committed)
         return {
             number: (
-                # No record is as late as that: the cluster then answers -1, and there is nothing to read.
+                # If all records are older than `since_ms`, the cluster answers -1. Nothing is read then.
                 ends[number] if starts[number] == _NO_TIMES else min(starts[number], ends[number]),
                 ends[number],
             )
@@ -131,7 +134,14 @@ class TopicState:
     def _offsets(
         self, partitions: Iterable[int], which: Literal["earliest", "latest"] | int, *, committed: bool
     ) -> dict[int, int]:
-        """Return an offset of each partition; an error of one partition is raised."""
+        """Return partition -> offset; raise the error of the first partition for which the cluster has one.
+
+        Args:
+            partitions: the partitions to ask for.
+            which: the offset to ask for: that of the first record ("earliest"), that after the last one
+                ("latest"), or that of the first record since a time in milliseconds since 1970.
+            committed: whether "latest" is the last stable offset.
+        """
         places = [(self.topic, partition) for partition in partitions]
         offsets, refusals = list_offsets(self._admin, places, which, committed=committed, within_s=TIMEOUT_S)
         for (_, partition), error in refusals.items():
@@ -139,14 +149,12 @@ class TopicState:
         return {partition: offset for (_, partition), offset in offsets.items()}
 
     def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
-        """Return the typed error for what the cluster refuses.
-
-        `right` is what is missing if it is a right.
+        """Return the project's error for an error of librdkafka.
 
         Args:
-            error: what librdkafka says.
-            right: the right, as Kafka's ACLs call it.
-            partition: where it happened; None for the topic as a whole.
+            error: the error of librdkafka.
+            right: the right that the user lacks if access was refused, as Kafka's ACLs call it.
+            partition: the partition in which the error occurred; None for the topic as a whole.
         """
         where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
         if error.name() == NO_RIGHT:
@@ -160,8 +168,8 @@ class TopicState:
         """Return whether the topic still has its first id; None if the cluster gave no id at the beginning.
 
         Raises:
-            BrokerUnreachableError: no broker gives the id now. If that counted as "the same", the records of
-                another topic might be reported as those of this one.
+            BrokerUnreachableError: no broker gives the id now. If the method returned True then, the records
+                of another topic might be reported as those of this one.
             UnknownTopicError: the topic is gone.
             TopicAccessError: the right to describe it is gone.
         """
@@ -181,7 +189,7 @@ class TopicState:
         return None if topic_id == _NO_ID else topic_id
 
     def _describe(self, within_s: float) -> Future[Any]:
-        """Return the future answer to a question about this topic; its result may be an error.
+        """Return a future with the cluster's description of this topic; `result()` may raise.
 
         Args:
             within_s: the longest time to wait, in seconds.

@@ -32,10 +32,11 @@ def check_topics(
     arguments and errors see `audit_topic`.
 
     Args:
-        topics: names, two or more.
+        topics: names of the topics, two or more.
         config: librdkafka's settings, with "bootstrap.servers" at least.
         selection: the records to read; None takes a sample.
-        decoder: returns, for a topic, the function that says what its keys mean; None if they are only bytes.
+        decoder: returns the function that decodes the keys of a topic, as `decode` of `audit_topic`; None if
+            the keys of this topic are not decoded.
 
     Raises:
         InvalidConfigError: there are fewer than two topics, or a topic is named twice.

@@ -1,4 +1,4 @@
-"""The command `copartition check`: it tells whether topics can be joined partition by partition."""
+"""Define the command `copartition check`, which tells whether topics can be joined partition by partition."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check(
         report = _check_writers(joined, writers, config, counts)
     else:
         report = _check_records(joined, config, counts, selection, keys)
-    # A number that was not computed passes no limit.
+    # A limit on a number that was not computed fails.
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
     output.show(
         partial(reports.print_join, report),

@@ -1,9 +1,9 @@
 """Judge from audits and a comparison of keys whether topics can be joined partition by partition.
 
-A "no" needs one fact that proves it. A "yes" needs that nothing is left open, and one of two reasons. Either
+A "no" needs one fact that proves it. A "yes" needs that nothing is left open, and one of two proofs. Either
 every keyed record of every topic is where one rule with one count puts it; or every key that is in two topics
-was compared, and there are enough such keys to tell rules apart. Remedies are the ways out, the cheapest
-first.
+was compared and is at one partition number, and there are enough such keys to tell rules apart. Remedies are
+the ways out, the cheapest first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,8 +54,8 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
     for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
         for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
             if mine and its and _differ(mine, its):
-                # Other forms alone prove nothing, because two topics may hold different things. But if no key
-                # of all keys is in both, that is a proof.
+                # Different forms alone prove nothing, because the topics may be about different things. But
+                # if all keys were compared and no key is in two topics, that is a proof.
                 proved = not mine & its and proof is not None and proof.complete and not proof.common
                 yield reason_of(
                     "other-bytes" if proved else "other-forms",
@@ -70,8 +70,8 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
 def _respelled_reasons(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
     """Yield at most one reason: sampled keys have the same meaning and different bytes.
 
-    Forms that certainly have their meaning are tried first, all topics together before each one alone. The
-    first finding is the reason. It is "against" if the forms are certain, else "open".
+    Keys whose forms are certain are compared first, then all keys. Each time all topics together are compared
+    before each topic alone. The first finding is the reason: "against" if the forms are certain, else "open".
     """
     weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
         "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
@@ -104,7 +104,8 @@ def _respelled_text(names: Sequence[str], respelling: RespelledKeys) -> str:
 
     Args:
         names: the topics that were compared.
-        respelling: what was found in them, in the same order, with at least one example.
+        respelling: the keys that were found, with at least one example, whose spellings are in the order of
+            `names`.
     """
     meaning, spellings = respelling.examples[0]
     written = [
@@ -126,7 +127,7 @@ def _differ(mine: set[str], its: set[str]) -> bool:
 
     Args:
         mine: names of the forms of one topic's keys; not empty.
-        its: those of the other topic; not empty.
+        its: names of the forms of the other topic's keys; not empty.
     """
     # A form that both topics have is written in the same way by both.
     only_mine, only_its = mine - its, its - mine
@@ -136,7 +137,10 @@ def _differ(mine: set[str], its: set[str]) -> bool:
 
 
 ENOUGH_COMMON = 40
-"""The keys that must agree to show a rule: two rules that differ in the sign agree on half of all keys."""
+"""The least number of keys in every topic that must agree to show that the topics have one rule.
+
+A few keys show nothing, because two rules that differ only in the sign agree on half of all keys.
+"""
 
 _BY_BYTES = "keys are the same where their bytes are"
 _NOT_GROWN = "where no one rule explains the records, the topic has not grown since its first record"
@@ -157,8 +161,8 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
         The verdict with its reasons, the deciding ones first.
 
     Raises:
-        InvalidConfigError: there are fewer than two topics, one is named twice, or the proof is of other
-            topics.
+        InvalidConfigError: there are fewer than two topics, a topic is named twice, or the proof has another
+            number of topics.
     """
     names = checked_topics(audit.topic for audit in audits)
     if proof is not None and len(proof.keys) != len(names):
@@ -187,8 +191,8 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     assumed = [_BY_BYTES, _AS_BEFORE]
     if any(reason.code in {"unexplained", "too-few-keys", "mixed"} for reason in reasons):
         assumed.append(_NOT_GROWN)
-    # Collisions can only make a key seem apart, so they matter for a "no"; the assumption gives their
-    # probability.
+    # If two hashes collide, keys may seem apart that are not, so a "no" may be wrong. The assumption gives
+    # the probability of a collision.
     if proof is not None and proof.hashed:
         assumed.append(_collisions(proof))
     return verdict_of(names, reasons, remedies(topics, reasons, proof), assumed, proof)
@@ -208,7 +212,7 @@ def _convinces(proof: KeyProof) -> bool:
 def _unshared_keys(topics: Sequence[AuditSummary], proof: KeyProof | None) -> list[int | None]:
     """Return, for each topic, how many of its keys are missing from at least one other topic.
 
-    An item is None if that was not counted.
+    A number is None if these keys were not counted.
     """
     if proof is None:
         return [None] * len(topics)
@@ -217,9 +221,9 @@ def _unshared_keys(topics: Sequence[AuditSummary], proof: KeyProof | None) -> li
 
 
 def _all_explained(topics: Sequence[AuditSummary]) -> bool:
-    """Return whether one rule with one count explains the partition of every record of every topic.
+    """Return whether one rule with one count explains the partition of every keyed record of every topic.
 
-    If so, no key can be apart.
+    Then no key can be apart.
     """
     return all(topic.full and topic.keyed and not topic.missed for topic in topics) and (
         len({rule for topic in topics for rule in topic.rules}) == 1
@@ -238,14 +242,14 @@ def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
 
 
 def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinReason]:
-    """Yield at most one reason: whether the topics with known writers have the same rule today.
+    """Yield at most one reason: the topics with known writers have the same rule today, or different rules.
 
     Nothing is yielded if there are fewer than two such topics or their partition counts differ.
 
     Args:
         topics: the topics of the join.
-        convinced: whether the keys in every topic agree, and there are enough of them. Then rules that differ
-            are not a reason against the join.
+        convinced: whether the keys themselves agree and are enough to show one rule, as `_convinces` tells.
+            Then rules that differ are not a reason against the join.
     """
     # Topics with unknown writers are left out; `_writers` yields what is open about them.
     sure = [topic for topic in topics if topic.trusted and topic.today]
@@ -262,8 +266,8 @@ def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinR
     text = "; ".join(
         f"keys of {list_names(those)} are placed by {_all(of)}" for of, those in by_rules.items()
     )
-    # A rival rule that explains a topic equally well may be the true one. So only disjoint sets of possible
-    # rules show that the rules differ.
+    # A rival rule that explains a topic equally well may be the true one. So the rules certainly differ only
+    # if two topics have no possible rule in common.
     apart = any(not one.possible & other.possible for one in sure for other in sure)
     if apart and not convinced:
         yield reason_of("other-rules", names, rules=text, count=sure[0].count)
@@ -277,7 +281,7 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
     Args:
         topics: the topics of the join.
         proof: what the keys say, in the order of the topics; None if they were not compared.
-        explained: whether one rule explains every record of every topic. Then it does no harm that only a
+        explained: whether one rule explains every keyed record of every topic. Then it does no harm if only a
             part of the keys was compared.
     """
     if proof is None:
@@ -293,7 +297,7 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
             ]
             example = f", such as {key_text(key)}, {list_names(places)}"
         yield reason_of("keys-apart", names, proof=proof, keys=keys, example=example)
-    # This shows nothing: if no key is in both topics, no key can be apart.
+    # If no key is in two topics, no key can be apart, so the comparison shows nothing about rules.
     elif not proof.common:
         yield reason_of("no-common-key" if proof.complete else "none-read-in-common", names)
     else:
@@ -301,7 +305,7 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
     if proof.common and proof.everywhere == 0:
         yield reason_of("none-everywhere", names)
     for name, scattered in zip(names, proof.scattered, strict=True):
-        # A key that is apart says more, so this reason is left out then.
+        # A key that is apart is the stronger reason, so scattered keys are left out if there is one.
         if scattered and not proof.apart:
             yield reason_of("scattered", (name,), keys=count(scattered, "key"))
     full = all(topic.full for topic in topics)
@@ -311,12 +315,12 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
 
 
 def _writers(topic: AuditSummary, alone: int | None, *, convinced: bool) -> Iterator[JoinReason]:
-    """Yield what the audit of one topic leaves open and the keys do not settle.
+    """Yield the reasons that the audit of one topic gives; some are "for" only because the keys settle them.
 
     Args:
-        topic: the audit.
-        alone: how many of its keys are not in every topic; None if they were not counted.
-        convinced: whether the keys in every topic agree, and there are enough of them.
+        topic: the summary of the audit.
+        alone: how many of the topic's keys are missing from another topic; None if they were not counted.
+        convinced: whether the keys themselves agree and are enough to show one rule, as `_convinces` tells.
     """
     name = (topic.name,)
     if not topic.rows:
@@ -347,7 +351,7 @@ def _trusted_reasons(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReas
 
     Args:
         topic: its certainty is "sure" or "likely".
-        settled: whether the keys themselves show that its strays do no harm.
+        settled: whether the comparison of keys shows that the topic's strays do no harm.
     """
     name = (topic.name,)
     if topic.old_counts:
@@ -362,7 +366,7 @@ def _trusted_reasons(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReas
 
 
 def _coverage(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
-    """Yield a reason for each topic that was not read completely: other records may be placed otherwise."""
+    """Yield a reason for each topic of which records were left out: these may be placed by other rules."""
     for topic in topics:
         if not topic.full:
             yield reason_of("sample", (topic.name,), coverage=topic.audit.coverage)
@@ -371,7 +375,7 @@ def _coverage(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
 def _keyless(topics: Sequence[AuditSummary], proof: KeyProof | None) -> Iterator[JoinReason]:
     """Yield reasons on null keys, which do not join, and empty keys, which some clients place randomly.
 
-    The reason is "open" if two topics or more have such records and not all keys were compared, else "for".
+    A reason is "open" if two topics or more have such records and not all keys were compared, else "for".
     """
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
@@ -431,7 +435,8 @@ def remedies(
         reasons: all reasons of the verdict.
         proof: what the keys say; None if they were not compared.
     """
-    # A reason "for" needs no way out, and the same code may also be one that is open or against.
+    # A reason "for" needs no way out. Its code alone does not show that, because a reason with the same code
+    # may be "open" or "against".
     codes = {reason.code for reason in reasons if reason.weight != "for"}
     ways: list[Remedy] = []
     if codes & _PLACING:
@@ -439,7 +444,8 @@ def remedies(
         # Settings come first: to rewrite old records is of no use while new ones still go elsewhere.
         ways += [remedy for topic in target.anew for remedy in _settings(topic, target)]
         ways += [_copy(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
-    # Reading everything may settle the question, unless another reason is against the join already.
+    # If only a sample was read and placement is no problem so far, reading every record may settle the
+    # question.
     elif "sample" in codes:
         ways += _read(topics)
     if codes & {"forms", "respelled"}:
@@ -460,7 +466,7 @@ def remedies(
 
 
 def _read(topics: Sequence[AuditSummary]) -> Iterator[Remedy]:
-    """Yield the remedy of reading every record if some were left out: that settles what a sample cannot."""
+    """Yield the remedy of reading every record, if some were left out: a sample cannot prove a "yes"."""
     partial = [topic for topic in topics if not topic.full]
     if partial:
         records = sum(topic.records for topic in topics)
@@ -472,8 +478,8 @@ def _read(topics: Sequence[AuditSummary]) -> Iterator[Remedy]:
 def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target:
     """Return the placement for which the fewest records must be rewritten.
 
-    Among equal ones it is the one with more partitions, then the one whose rule belongs to an earlier
-    profile of `PROFILES`.
+    If several placements are equal in that, the one with the most partitions is returned, then the one whose
+    rule belongs to the earliest profile in `PROFILES`.
 
     Args:
         topics: the topics of the join. The rules and counts that they have today are the candidates.
@@ -487,7 +493,7 @@ def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target
     wanted = {(rule, topic.count) for topic in topics for rule in topic.today}
     # If nothing is known of any writer, Java's rule with the largest count is wanted.
     wanted = wanted or {(placement(PROFILES["java"], most), most)}
-    # A topic counts as placed only if the wanted rule with the wanted count explains its whole history.
+    # A topic need not be rewritten only if the wanted rule with the wanted count explains all its records.
     targets = [
         _Target(
             rule,
@@ -529,12 +535,12 @@ def _copy(topic: AuditSummary, target: _Target) -> Remedy:
 def _settings(topic: AuditSummary, target: _Target) -> Iterator[Remedy]:
     """Yield the remedy of setting the topic's writers so that new records have the wanted placement.
 
-    Nothing is yielded if they are set so already, or if none of the clients that may be the writer has a
-    known setting for it.
+    Nothing is yielded if the writers have the wanted placement already, or if no client that may be the
+    writer has a known setting for it.
     """
     wanted = target.rule
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
-    # If its writers are set so already, only old records are elsewhere.
+    # If the writers have the wanted placement already, only old records are elsewhere.
     if topic.trusted and placed == {wanted}:
         return
     settings = [

@@ -1,4 +1,4 @@
-"""Judge joins before anything is written or grows: by clients' settings, and by planned partition counts."""
+"""Judge joins before topics are written or grow: by settings of clients, and by planned partition counts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
 
     Args:
         writers: clients with their settings; a topic may have several.
-        counts: topic -> partition count, as far as it is known; other topics are ignored.
+        counts: topic -> partition count, for topics whose count is known; counts of other topics are ignored.
 
     Raises:
         InvalidConfigError: there are writers of fewer than two topics.
@@ -49,8 +49,8 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         topic: checked_partition_count(known_counts[topic]) for topic in topics if topic in known_counts
     }
     different = {*counts_by_topic.values()}
-    # Two rules may differ in the sign alone, which changes the partition for some counts only. Whether these
-    # rules agree can be told by the count only if all topics have the same count.
+    # Two rules may differ in the sign alone, which makes no difference for some counts. So whether such rules
+    # agree depends on the count. If the topics have different counts, no count is taken into account.
     count = different.pop() if len(different) == 1 else None
     reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
     assumed = [*_ASSUMED]
@@ -71,7 +71,8 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         if writer.profile is not None
         and not letters_of(writer.client).startswith(writer.profile.name.partition("-")[0])
     )
-    # In a topic with a single partition all rules agree. If the count is unknown, that is ruled out here.
+    # In a topic with a single partition all rules agree. If the count is unknown, this case is ruled out by
+    # an assumption.
     if count is None:
         assumed.append(_MANY_PARTITIONS)
     return verdict_of(topics, reasons, (*_settings(writers, count), *_grow(counts_by_topic)), assumed)
@@ -123,7 +124,7 @@ def _rules(
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:
-    """Yield the changes of writers to one rule, the one that needs the fewest changes.
+    """Yield the changes that give all writers one rule: the rule that needs the fewest changes.
 
     Nothing is yielded if no writer looks at keys, because then there is no rule to change to.
 
@@ -150,7 +151,7 @@ def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None
     """
     remedies = []
     for writer in writers:
-        # The same rule over the same count: only then are equal keys at equal partition numbers.
+        # Placements are equal if rule and count are. Only then are equal keys at equal partition numbers.
         if writer.profile is not None and placement(writer.profile, count) == rule:
             continue
         setting = setting_for(writer.client, rule)
@@ -163,7 +164,7 @@ def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None
 
 
 def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
-    """Yield, for each topic that has fewer partitions than the largest, the remedy of adding partitions."""
+    """Yield the remedy of adding partitions for each topic that has fewer partitions than another topic."""
     most = max(counts.values(), default=0)
     for topic, partitions in counts.items():
         if partitions < most:
@@ -215,9 +216,9 @@ class GrowthPlan:
 
     Attributes:
         plan: topic -> new partition count.
-        joins: every join of the set, in the order given.
-        grow: all topics that have to grow, also those of the plan, with the count that keeps every join
-            working.
+        joins: every join of the set, in the order in which they were given.
+        grow: all topics that have to grow, also those of the plan, with the counts that keep every join
+            working that has a topic of the plan.
     """
 
     plan: Mapping[str, int]
@@ -226,17 +227,17 @@ class GrowthPlan:
 
     @property
     def answer(self) -> Literal["yes", "no"]:
-        """The answer: "yes" if no topic of a join grows, else "no"."""
+        """The answer: "yes" if no join has a topic that grows and none is broken already, else "no"."""
         return "yes" if all(join.fate == "untouched" for join in self.joins) else "no"
 
 
 def plan_growth(
     joins: Sequence[Sequence[str]], counts: Mapping[str, int], plan: Mapping[str, int]
 ) -> GrowthPlan:
-    """Return which joins break when topics grow from `counts` to `plan`, and what must grow with them.
+    """Return which joins break if topics grow from `counts` to `plan`, and all topics that then must grow.
 
     Args:
-        joins: topics of each join, two or more.
+        joins: the topics of each join, two or more for each.
         counts: topic -> partition count now, for every topic.
         plan: topic -> new count, for the topics that are to grow.
 

@@ -1,9 +1,10 @@
 """Compare the keys of several topics: which ones they share, and whether each is at one partition number.
 
-A key is identified by 64 bits: murmur3 in the high half, murmur2 in the low. If two keys share them, a key
-only seems to be in more partitions than it is. So no collision hides a key that is apart. The number of keys
-is bounded: those with the lowest hashes are kept, with the same bound in all topics, so that each key is
-compared in every topic or in none.
+A key is identified by a hash of 64 bits: murmur3 in the high half, murmur2 in the low. Two keys with the same
+hash count as one key, which seems to be in more partitions than either of them. So no collision hides a key
+that is apart, that is, at different partition numbers in several topics. The number of keys is bounded: keys
+with hashes up to a bound are kept. All topics share this bound, so each key is compared in all topics or in
+none.
 """
 
 from __future__ import annotations
@@ -23,16 +24,19 @@ MOST_KEYS = 24_000_000
 """The most keys that are kept, of all topics together; each takes 16 bytes."""
 
 EXAMPLES = 10
-"""The most keys that are apart and kept with their bytes."""
+"""The most keys in a proof that are apart and shown with their bytes."""
 
 _WAITING_ROWS = 1 << 20
-"""The records of a topic that wait before they are counted, unless a quarter of its counted keys is more."""
+"""The least number of waiting records of a topic that are counted together.
+
+If a topic has many counted keys, its records wait until they are a quarter as many as these keys.
+"""
 
 _WAITING_BYTES = 1 << 26
-"""The bytes of keys that wait at most: batches with long keys are counted earlier."""
+"""If the keys of a topic's waiting records have this many bytes, the records are counted at once."""
 
 _BLOCK = 1 << 20
-"""How many keys are looked up at once in all topics, which bounds the memory that it takes."""
+"""How many keys are looked up at once in all topics; this bounds the memory that the look-up takes."""
 
 _EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 """The ceiling that leaves out no key: the greatest hash."""
@@ -42,10 +46,10 @@ class KeyPlaces(NamedTuple):
     """Distinct keys of a topic, by ascending hash; each column has shape (n,).
 
     Attributes:
-        hashes: 64 bits of each key, each only once.
+        hashes: the 64-bit hash of each key; all of them differ.
         low: the lowest partition that has the key.
-        high: the highest one; it differs from the lowest if the topic itself has the key in several
-            partitions.
+        high: the highest partition that has the key; it differs from `low` if the topic itself has the key in
+            several partitions.
     """
 
     hashes: NDArray[np.uint64]
@@ -53,12 +57,12 @@ class KeyPlaces(NamedTuple):
     high: NDArray[np.int32]
 
     def merge(self, more: KeyPlaces) -> KeyPlaces:
-        """Return these and more places together; this may change the columns of these.
+        """Return the places of this object and `more` together; the columns of this object may change.
 
         Args:
             more: places of the same topic, by ascending hash.
         """
-        # Known keys are changed in place; only new keys move all that come after them.
+        # Known keys are changed in place, because it costs more to insert a key: all keys after it must move.
         at, present = locate(self.hashes, more.hashes)
         old, new = at[present], ~present
         self.low[old] = np.minimum(self.low[old], more.low[present])
@@ -79,10 +83,10 @@ class _Waiting(NamedTuple):
     """Records that have not been counted yet.
 
     Attributes:
-        hashes: hash of each record that is wanted.
-        partition: partition of each of these.
+        hashes: hash of the key of each record to count, shape (n,).
+        partition: partition of each of these records, shape (n,).
         keys: the keys of the whole batch, so that the bytes of an example can be found.
-        rows: the index in `keys` of each wanted record.
+        rows: the index in `keys` of each record to count, shape (n,).
     """
 
     hashes: NDArray[np.uint64]
@@ -95,8 +99,8 @@ class _Homes(NamedTuple):
     """The partitions of n keys in each topic, -1 if a topic does not have the key; shape (topics, n).
 
     Attributes:
-        low: the lowest partition.
-        high: the highest.
+        low: the lowest partition that has the key.
+        high: the highest partition that has the key.
     """
 
     low: NDArray[np.int32]
@@ -125,6 +129,10 @@ class _Homes(NamedTuple):
 class KeyComparison:
     """The keys of several topics, added in batches in any order; at most `most_keys` are kept.
 
+    Args:
+        topics: the number of topics.
+        most_keys: the most keys that are kept, of all topics together.
+
     Attributes:
         ceiling: the greatest hash that is kept; it is lowered when keys must be left out.
         _most: the most keys that are kept of one topic.
@@ -142,14 +150,14 @@ class KeyComparison:
         self._examples: dict[int, bytes] = {}
 
     def add(self, topic: int, records: Records) -> None:
-        """Count records of a topic, by its number; records with a null key are left out.
+        """Count records of a topic; records with a null key are left out.
 
         Args:
-            topic: its number, from 0.
-            records: with the keys as bytes.
+            topic: the topic's number, from 0.
+            records: some of its records, in any order.
         """
         keys = records.keys
-        # All topics use the same hash, so a bound on it keeps or leaves out a key in all of them alike.
+        # All topics use the same hash, so the ceiling keeps or leaves out a key in all of them alike.
         hashes = key_hashes(keys)
         wanted = hashes <= self.ceiling
         if keys.nulls is not None:
@@ -157,8 +165,8 @@ class KeyComparison:
         rows = np.flatnonzero(wanted)
         if len(rows):
             waiting = self._waiting[topic]
-            # The whole batch is kept until it is counted, because only then it is known whether a key of it
-            # is an example.
+            # The whole batch is kept until it is counted, because only then it is known which of its keys
+            # are apart, and their bytes are kept as examples.
             waiting.append(_Waiting(hashes[rows], records.partition[rows], keys, rows))
             if (
                 sum(len(batch.rows) for batch in waiting)
@@ -168,7 +176,11 @@ class KeyComparison:
                 self._count(topic)
 
     def proof(self, *, complete: bool) -> KeyProof:
-        """Return what the keys say; `complete` says whether every record of every topic was added."""
+        """Return the evidence of all keys that were added.
+
+        Args:
+            complete: whether every record of every topic was added.
+        """
         for topic in range(len(self._places)):
             self._count(topic)
         common = apart = everywhere = 0
@@ -206,10 +218,12 @@ class KeyComparison:
             return
         self._waiting[topic] = []
         hashes = np.concatenate([batch.hashes for batch in waiting])
-        # All are sorted together, so that a merge with the counted keys is one of two ascending columns.
+        # The keys of all batches are sorted together, because a merge with the counted keys needs them by
+        # ascending hash.
         order = np.argsort(hashes)
         hashes = hashes[order]
-        order = order[: np.searchsorted(hashes, self.ceiling, side="right")]  # it may be lower by now
+        # The ceiling may have been lowered since these batches were added.
+        order = order[: np.searchsorted(hashes, self.ceiling, side="right")]
         hashes = hashes[: len(order)]
         partition = np.concatenate([batch.partition for batch in waiting])[order]
         starts = run_starts(hashes)
@@ -224,11 +238,11 @@ class KeyComparison:
     def _keep_examples(
         self, hashes: NDArray[np.uint64], rows: NDArray[np.intp], waiting: Sequence[_Waiting]
     ) -> None:
-        """Keep the bytes of a few keys that are apart by now.
+        """Keep the bytes of a few of the keys just counted, if they are apart.
 
         Args:
-            hashes: hashes of the keys just counted, ascending.
-            rows: for each of these a record, numbered over all batches.
+            hashes: hashes of the keys just counted, ascending, shape (n,).
+            rows: for each of these keys a record that has it, numbered over all batches, shape (n,).
             waiting: the batches.
         """
         bounds = np.cumsum([len(batch.rows) for batch in waiting])
@@ -236,7 +250,7 @@ class KeyComparison:
         for number in apart[:EXAMPLES].tolist():
             batch = int(np.searchsorted(bounds, rows[number], side="right"))
             keys = waiting[batch].keys
-            row = waiting[batch].rows[rows[number] - bounds[batch]]  # negative, so it counts from the end
+            row = waiting[batch].rows[rows[number] - bounds[batch]]  # the index is negative: from the end
             self._examples[int(hashes[number])] = keys.data[
                 keys.offsets[row] : keys.offsets[row + 1]
             ].tobytes()
@@ -249,7 +263,7 @@ class KeyComparison:
             self._places = [places.up_to(self.ceiling) for places in self._places]
 
     def _homes_of(self, hashes: NDArray[np.uint64]) -> _Homes:
-        """Return the partitions in each topic of the keys with these hashes, which may be in any order."""
+        """Return the partitions that have the keys with these hashes, in each topic; hashes in any order."""
         low = np.full((len(self._places), len(hashes)), -1, np.int32)
         homes = _Homes(low, low.copy())
         for topic, places in enumerate(self._places):

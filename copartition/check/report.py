@@ -79,10 +79,10 @@ class JoinNumbers:
 
 @dataclass(frozen=True)
 class JoinReport:
-    """A verdict on one join, or a plan for several, and the audits that it is based on.
+    """A verdict on one join, or a plan for several joins, and the audits that it is based on.
 
     Attributes:
-        verdict: the answer.
+        verdict: the verdict, or the plan.
         audits: who wrote each topic; empty if no topic was read.
     """
 
@@ -122,7 +122,7 @@ class JoinReport:
             scattered=None if proof is None else sum(proof.scattered),
             read=sum(audit.coverage.read for audit in self.audits) if self.audits else None,
             present=sum(audit.coverage.present for audit in self.audits) if self.audits else None,
-            # Without a comparison of keys, the numbers that it would bound are None.
+            # If keys were not compared, the numbers that could be lower bounds are None.
             exact=proof is None or proof.complete,
         )
 
@@ -136,7 +136,7 @@ def topic_table(audits: Sequence[TopicAudit]) -> Table:
             f"{audit.num_partitions:,}",
             f"{audit.coverage.read:,}",
             f"{audit.coverage.present:,}",
-            # The title of the column, "placed by", stands for the words that are removed.
+            # The words "the rule of" are removed, because the title of the column says "placed by".
             "; ".join(sorted(str(rule).removeprefix("the rule of ") for rule in AuditSummary(audit).rules))
             or "-",
             audit.certainty,
@@ -192,7 +192,7 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
     fates = {
         fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
     }
-    # The first sentence is the headline, so there must be one for each answer.
+    # The first sentence becomes part of the headline, so there must be one whatever the answer is.
     sentences = [f"growing {grown} touches none of {len(plan.joins)} joins"] if plan.answer == "yes" else []
     if fates["breaks"]:
         sentences.append(f"growing {grown} breaks {_joins(fates['breaks'])}: partition counts would differ")
@@ -216,7 +216,7 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
 
 
 def _joins(joins: Sequence[PlannedJoin]) -> str:
-    """Return the topics of joins as text, "a with b" each."""
+    """Return the topics of joins in words, such as "a with b and c with d"."""
     return list_names([" with ".join(join.topics) for join in joins])
 
 
@@ -259,7 +259,7 @@ def _print_plan(plan: GrowthPlan, console: Console) -> None:
     """Print a plan: its tables, and its sentences except the first, which is the headline."""
     from copartition.kit.grid import cell, print_table  # noqa: PLC0415 - needs rich
 
-    # The headline has the first sentence already.
+    # The first sentence is part of the headline, which is printed already.
     for sentence in plan_sentences(plan)[1:]:
         console.print(cell(sentence), soft_wrap=True)
     print_table(plan_table(plan), console)
@@ -268,7 +268,7 @@ def _print_plan(plan: GrowthPlan, console: Console) -> None:
 
 
 def join_markdown(report: JoinReport) -> str:
-    """Return the verdict as GitHub Markdown: in bold, then its reasons, with the long part folded."""
+    """Return the report as GitHub Markdown: the verdict in bold, its reasons, and long tables folded."""
     page = Page()
     page.add("**", markdown_text(report.headline), "**\n")
     verdict = report.verdict

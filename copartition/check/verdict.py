@@ -1,4 +1,4 @@
-"""Define the verdict on joining topics partition by partition, and sum up audits for it."""
+"""Define the verdict on a join of topics partition by partition, and sum up the audits that it needs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ class KeyProof:
     Attributes:
         keys: distinct keys of each topic.
         common: distinct keys that are in more than one topic.
-        apart: how many of these are at different partition numbers.
-        examples: a few of these.
+        apart: how many of the common keys are at different partition numbers.
+        examples: a few of the keys that are apart.
         scattered: distinct keys of each topic that are in more than one of its own partitions.
         complete: whether every record of every topic was read, so that no key was missed.
         hashed: whether keys were compared by 64-bit hashes only, so that `apart` may count a collision.
@@ -97,10 +97,10 @@ def reason_of(
     """Return the reason that `reasons.toml` has for a case.
 
     Args:
-        case: the name of its row.
-        topics: the topics that it concerns, which its text may name, too.
-        weight: the weight, if it is not the row's.
-        facts: what its text names in braces besides.
+        case: the name of the row.
+        topics: the topics that the reason concerns; "{topics}" in the row's text stands for them.
+        weight: the weight of the reason; None for the weight in the row.
+        facts: a value for each other name in braces in the row's text.
     """
     about = _REASONS[case]
     text = about["text"].format(topics=list_names(topics), **facts)
@@ -132,12 +132,13 @@ _ANSWERS: dict[Weight, Literal["yes", "no", "unknown"]] = {
 
 @dataclass(frozen=True)
 class JoinVerdict:
-    """The verdict whether topics can be joined by partition.
+    """The verdict on whether topics can be joined partition by partition.
 
     Attributes:
-        topics: their names, in the order of the join.
-        answer: "yes" if nothing is left open, "no" if a reason proves it, else "unknown".
-        reasons: the deciding ones first.
+        topics: names of the topics, in the order of the join.
+        answer: "no" if a reason proves that the join breaks, else "unknown" if a reason leaves the question
+            open, else "yes".
+        reasons: all reasons, the deciding ones first.
         remedies: ways out, the cheapest first; empty for "yes".
         assumed: what the answer assumes, in sentences.
         proof: what the keys say; None if no keys were read.
@@ -179,15 +180,15 @@ class AuditSummary:
     """An audit summed up over a whole topic.
 
     Attributes:
-        audit: who wrote it, partition by partition.
-        name: its name.
-        count: its partition count today.
+        audit: the audit, which tells who wrote the topic, partition by partition.
+        name: the topic's name.
+        count: the topic's partition count today.
         full: whether every record was read.
-        rows: records that were read.
-        keyless: how many of them have no key or an empty one.
-        keyed: how many of them have another key.
-        missed: keyed records that are not where a found rule puts them.
-        records: the most records that it can have.
+        rows: how many records were read.
+        keyless: how many of the read records have no key or an empty one.
+        keyed: how many of the read records have another key.
+        missed: how many keyed records are not where the rule of their range puts them.
+        records: the most records that the topic can have.
         trusted: whether the rules that were found are sure or likely.
     """
 
@@ -205,7 +206,7 @@ class AuditSummary:
 
     @cached_property
     def _placements(self) -> list[tuple[Span, Placement]]:
-        """Each range of offsets with a rule and at least one key, and that rule."""
+        """The ranges of offsets that have a rule and at least one key, each with its rule."""
         return [
             (span, placement_of(span.writer))
             for span in self.audit.spans
@@ -214,30 +215,30 @@ class AuditSummary:
 
     @cached_property
     def rules(self) -> frozenset[Placement]:
-        """The rules that explain its keyed records best, with today's count or an older one."""
+        """The rules that explain the topic's keyed records best, with today's partition count or another."""
         return frozenset(rule for _, rule in self._placements)
 
     @cached_property
     def today(self) -> frozenset[Placement]:
-        """Those of `rules` that have today's count."""
+        """Those of `rules` that have today's partition count."""
         return frozenset(rule for rule in self.rules if rule.num_partitions == self.count)
 
     @cached_property
     def possible(self) -> frozenset[Placement]:
-        """The rules of `today`, and their rivals with the same count."""
+        """The rules of `today`, and those rivals of `rules` that have today's partition count."""
         rivals = (placement_of(rival) for span, _ in self._placements for rival in span.rivals)
         return self.today | {rule for rule in rivals if rule.num_partitions == self.count}
 
     @cached_property
     def profiles(self) -> frozenset[str]:
-        """The names of profiles with one of the rules."""
+        """The names of the profiles that place keys by one of `rules`."""
         return frozenset(
             name for span in self.audit.spans if span.writer is not None for name in span.writer.same_rule
         )
 
     @cached_property
     def old_counts(self) -> list[int]:
-        """Partition counts other than today's with which records were placed."""
+        """The partition counts other than today's with which records were placed, ascending."""
         return sorted(
             {count for _, rule in self._placements if (count := rule.num_partitions or 0) != self.count}
         )
@@ -251,7 +252,11 @@ class AuditSummary:
 
 
 def checked_topics(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the topics of a join; raise `InvalidConfigError` for fewer than two, or one of them twice."""
+    """Return the topics of a join as a tuple.
+
+    Raises:
+        InvalidConfigError: there are fewer than two topics, or a topic is named twice.
+    """
     topics = tuple(names)
     if len(topics) < 2 or len({*topics}) < len(topics):
         raise InvalidConfigError(

@@ -1,4 +1,4 @@
-"""Tell where clients put records by their settings, if two agree, and the setting that makes them agree."""
+"""Tell where clients with their settings put records, and which setting makes a client agree with others."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -24,8 +24,8 @@ class Placement(NamedTuple):
 
     Attributes:
         hash: the hash function; "any" for a single partition.
-        sign: the sign rule; "any" if it makes no difference.
-        num_partitions: the count; None if it is not known.
+        sign: how a negative hash leads to a partition; "any" if that makes no difference.
+        num_partitions: the partition count; None if it is not known.
     """
 
     hash: str
@@ -33,7 +33,7 @@ class Placement(NamedTuple):
     num_partitions: int | None
 
     def __str__(self) -> str:
-        """Return the rule as people know it: by the first client that has it."""
+        """Return the rule, named after the first profile that has it, and the count if it is known."""
         return f"{rule_name(self)} over {self.num_partitions}" if self.num_partitions else rule_name(self)
 
 
@@ -67,10 +67,10 @@ class ClientWriter(NamedTuple):
     """A client that writes a topic.
 
     Attributes:
-        topic: its name.
-        client: one of `CLIENTS`.
-        settings: the ones that decide where a record goes.
-        profile: how it places keyed records; None if it does not look at keys.
+        topic: the topic's name.
+        client: the client's name, one of `CLIENTS`.
+        settings: the client's settings that decide where a record goes, by name.
+        profile: the profile by which it places keyed records; None if it does not look at keys.
     """
 
     topic: str
@@ -79,7 +79,7 @@ class ClientWriter(NamedTuple):
     profile: Profile | None
 
     def __str__(self) -> str:
-        """Return the client, and how it is set."""
+        """Return the client's name with its settings, or as "NAME's default" if none is set."""
         return (
             f"{self.client} with {_settings_text(self.settings)}"
             if self.settings
@@ -103,7 +103,7 @@ def parse_writer(text: str) -> ClientWriter:
             proposes similar ones.
         UnknownStrategyError: no client of that name is known; the message proposes similar names.
     """
-    # The first "=": a topic's name has none.
+    # The text is divided at the first "=", because a topic's name has none.
     topic, separator, rest = text.partition("=")
     client, *pairs = rest.split(",")
     if not (topic and separator and client):
@@ -119,14 +119,14 @@ def parse_writer(text: str) -> ClientWriter:
             raise InvalidConfigError(
                 f"writer {text!r}: {pair!r} is {'there twice' if separator else 'not SETTING=VALUE'}"
             )
-        # Java's users give a class with its package.
+        # In Java a partitioner is named by its class with its package; the class alone is compared.
         settings[name] = value.rpartition(".")[2]
     # All settings that were given must be those of one way: a client takes some of them only together.
     for way in ways:
         if way.settings == settings:
             return ClientWriter(topic, client, settings, way.profile)
-    # No way has them. Find the first setting that is wrong by itself, because that explains more than to say
-    # that they do not go together.
+    # No way has these settings. Name the first setting that is wrong by itself, because that helps more than
+    # an error which says that the settings do not go together.
     for name, value in settings.items():
         values = {way.settings[name]: None for way in ways if name in way.settings}
         if not values:
@@ -163,7 +163,7 @@ def _ways_of(client: str, writer: str) -> tuple[Way, ...]:
 
 
 def setting_for(client: str, wanted: Placement) -> str | None:
-    """Return the settings with which a client has the wanted placement, as NAME=VALUE with spaces between.
+    """Return the settings that give a client the wanted placement, as NAME=VALUE with spaces between.
 
     Args:
         client: any name of the client.
@@ -179,14 +179,14 @@ def setting_for(client: str, wanted: Placement) -> str | None:
 
 
 def clients_of(profiles: Collection[str]) -> list[str]:
-    """Return the clients that have one of these profiles with some setting.
+    """Return the names of the clients that some setting gives one of these profiles.
 
-    Of clients with the same settings only the first one is returned.
+    Of clients with the same settings, such as two names of one client, only the first is returned.
     """
     clients: dict[int, str] = {}
     for client, ways in CLIENTS.items():
         if any(way.profile is not None and way.profile.name in profiles for way in ways):
-            # Clients that are set alike share one tuple: the first of them stands for all.
+            # Clients with the same settings share one tuple of ways, and the first of them stands for all.
             clients.setdefault(id(ways), client)
     return [*clients.values()]
 

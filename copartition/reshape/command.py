@@ -1,4 +1,4 @@
-"""The command `copartition reshape`: another count or rule for a topic in use, every key in order."""
+"""Define the command `copartition reshape`, which gives a topic in use another partition count or rule."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class StepChoice(NamedTuple):
 
     Attributes:
         mode: "copy", "switch", "prove" or "back"; None for the plan.
-        key: the new topic's key, an expression of Spark's SQL over the old record; None: it stays.
-        checkpoint: folder of the copy.
-        until_behind: where the copy stops.
-        groups: groups at the switch, in the proof and on the way back; empty for all.
-        execute: whether positions are written, or removed.
+        key: the new topic's key, an expression of Spark's SQL over the old record; None if the key stays.
+        checkpoint: the folder in which Spark notes how far the copy is; None if the options name none.
+        until_behind: the copy ends after a round during which the old topic got at most this many offsets.
+        groups: names of the groups at the switch, in the proof and on the way back; empty for all.
+        execute: whether positions are written (switch) or removed (back), and not only shown.
     """
 
     mode: str | None
@@ -43,7 +43,14 @@ class StepChoice(NamedTuple):
 
 
 def _choose_step(*, copy: bool, switch: bool, prove: bool, back: bool, **others: Any) -> StepChoice:
-    """Return the step that the options ask for together; `others` are those that a `StepChoice` keeps.
+    """Return the step that the options ask for together.
+
+    Args:
+        copy: `--copy`.
+        switch: `--switch`.
+        prove: `--prove`.
+        back: `--back`.
+        others: the attributes of the `StepChoice` except its mode.
 
     Raises:
         UsageError: two steps at once, or an option that the step does not take.
@@ -211,8 +218,8 @@ class _Run(NamedTuple):
     Attributes:
         topic: the old topic.
         target: the new topic.
-        partitions: its count, which the cluster must show.
-        profile: whose rule places keys there.
+        partitions: the partition count that the new topic must have.
+        profile: the profile whose rule places keys in the new topic.
         config: librdkafka's settings.
         choice: the step.
         output: where its report goes.
@@ -244,8 +251,8 @@ class _Run(NamedTuple):
         try:
             return steps[self.choice.mode](cluster)
         except Exception as error:
-            # The class is told by its module's name, because PySpark, which defines it, may not be installed.
-            # Of the many lines of its text, only the first one is shown below.
+            # An error of Spark is recognised by the name of its class's module, because PySpark, which
+            # defines the class, may not be installed. Only the first of its many lines is shown below.
             if not type(error).__module__.startswith("pyspark."):
                 raise
             what = next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -274,14 +281,15 @@ class _Run(NamedTuple):
         return builder.getOrCreate()
 
     def _copy_rounds(self, spark: Any, until_behind: int) -> Any:
-        """Copy until few records are left; each round is told on stderr, and the last one returned.
+        """Copy until few records are left, print a line on stderr for each round, and return the last round.
 
         Args:
             spark: the session.
-            until_behind: so many records may be left.
+            until_behind: the copy ends after a round during which the old topic got at most this many
+                offsets.
         """
         # Spark's package is imported only in the steps that need it. So the tools can be installed without
-        # Spark, and a step that is called without it ends with a line that says so.
+        # Spark, and such a step then ends with a line that says that Spark is missing.
         from copartition.reshape.report_steps import round_sentence  # noqa: PLC0415 - unused by --help
         from spark_integration import reshape_copy  # noqa: PLC0415 - as said above
 
@@ -319,7 +327,7 @@ class _Run(NamedTuple):
         return 0
 
     def _switch(self, cluster: Any) -> int:
-        """See that writers stand still, copy the rest, show positions, and write them if asked.
+        """Check that writers stand still, copy the rest, show the groups' positions, and write them if asked.
 
         Returns:
             0 if every group has its positions, also those written now; else 1.
@@ -352,8 +360,8 @@ class _Run(NamedTuple):
             partial(print_switch, groups, self.target, [group.name for group in wanted]),
             json=partial(switch_json, groups, self.target, [group.name for group in wanted]),
         )
-        # The positions are shown before the first of them is written, so that the user sees them even if that
-        # fails.
+        # The positions are shown before the first of them is written, so that the user sees them even if a
+        # write fails.
         for group in wanted:
             cluster.commit(group.name, self.target, group.positions)
         return switch_exit_code([group for group in groups if group not in wanted])
@@ -361,7 +369,7 @@ class _Run(NamedTuple):
     def _group_switches(
         self, cluster: Any, spark: Any, ends: Any, commits: Mapping[str, Mapping[int, int]]
     ) -> list[Any]:
-        """Return where each group is and is to go on, from its commits in the old topic as they are now.
+        """Return for each group its positions in the old topic, and those at which it goes on in the new one.
 
         Args:
             cluster: the cluster.
@@ -379,7 +387,8 @@ class _Run(NamedTuple):
         """Compare both topics key by key, and the positions of the groups that have moved.
 
         Returns:
-            0 if the new topic holds what the old one holds and all these positions are a switch's; else 1.
+            0 if the new topic holds what the old one holds, and each of these groups has the positions of a
+            switch or has read on from there; else 1.
         """
         from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
         from copartition.reshape.report_steps import print_proof, proof_json, proof_markdown  # noqa: PLC0415
@@ -389,7 +398,7 @@ class _Run(NamedTuple):
         proof = prove(
             spark, self.topic, self.target, config=self.config, profile=self.profile, key=self._key()
         )
-        # Only groups that have moved are proven: the others have no positions in the new topic yet.
+        # Only groups that have moved are checked, because the others have no positions in the new topic yet.
         moved = switching.committed_groups(cluster, self.target, self.choice.groups)
         commits = switching.committed_groups(cluster, self.topic, moved) if moved else {}
         ends = switching.look_at_ends(self.topic, self.config)
@@ -402,7 +411,11 @@ class _Run(NamedTuple):
         return int(not proof.holds or any(group.action == "other commits" for group in groups))
 
     def _back(self, cluster: Any) -> int:
-        """Remove what a switch has written, unless writers have moved."""
+        """Remove the commits that a switch has written, if asked; without that, show them.
+
+        Returns:
+            0; or 1 if a writer has moved to the new topic, so that nothing is removed.
+        """
         from copartition.reshape import switching  # noqa: PLC0415 - needs confluent-kafka
         from copartition.reshape.report_steps import back_lines, moved_sentence  # noqa: PLC0415
 

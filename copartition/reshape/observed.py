@@ -1,6 +1,6 @@
-"""Hold what a plan to reshape a topic stands on: the topic, its records and the groups that read it.
+"""Hold the facts for a plan to reshape a topic: the topic, its records and the groups that read it.
 
-`observing` reads these values from a cluster; everything that decides takes them as arguments.
+`observing` reads these values from a cluster. The modules that decide get them as arguments and ask nothing.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,13 @@ Bounds: TypeAlias = Mapping[int, tuple[int, int]]
 """Partition -> (offset of its first record, offset after its last one)."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
-"""The topic to which groups commit offsets; a transaction that commits any has a partition of it."""
+"""The topic to which groups commit offsets; a transaction that commits offsets writes a partition of it."""
 
 _NEAR = 1_000
-"""Records this many offsets apart or more belong to two spots of a sample, and are no neighbours."""
+"""Two records of a partition that are this many offsets apart or more come from two spots of a sample.
+
+The offsets between them were not read, so they are not counted as a gap.
+"""
 
 MOST_ROWS = 1 << 18
 """The most records whose keys are kept in order to count which of them move: 262,144."""
@@ -74,7 +77,7 @@ class KeySample:
         self._most, self._step, self._read = most, 1, 0
         self._keys: KeyColumn = key_column([])
         self._partition: NDArray[np.int32] = np.empty(0, np.int32)
-        # The number of offsets that were skipped between neighbouring records of one partition.
+        # The number of offsets without a record between records that follow each other in a partition.
         self.gaps = 0
 
     def add(self, records: Records) -> None:
@@ -98,8 +101,8 @@ class KeySample:
     def moves(self, before: int, after: int, profile: str) -> Moves:
         """Return what the rule of `profile` over `after` partitions does to the kept records.
 
-        Where a record is now is read from the record itself and not computed: strays and records of an older
-        count are counted as they lie.
+        A record's present partition is read from the record itself and not computed. So a record that is not
+        where the old topic's rule puts it is counted by the partition in which it is.
 
         Args:
             before: partition count of the old topic.
@@ -149,10 +152,10 @@ class ReadingGroup(NamedTuple):
 
 
 def waiting_records(bounds: Bounds, commits: Mapping[int, int]) -> int | None:
-    """Return how many records of a topic a group has not committed; None if it has no commit for some.
+    """Return how many records of a topic a group has not committed; None if it lacks a needed commit.
 
-    A partition without records needs no commit. A commit before the first record counts from there, as the
-    records between are deleted.
+    A partition without records needs no commit. If a commit lies before the first record, counting begins at
+    the first record, because the records before it are deleted.
 
     >>> waiting_records({0: (0, 10), 1: (5, 5)}, {0: 7}), waiting_records({0: (0, 10)}, {})
     (3, None)
@@ -166,12 +169,13 @@ def waiting_records(bounds: Bounds, commits: Mapping[int, int]) -> int | None:
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that was open with the topic or offsets of groups in it.
+    """A transaction that was open when the cluster was asked, and that writes the topic or commits offsets.
 
     Attributes:
         id: its transactional id.
-        topics: the topics that it writes, sorted; `OFFSETS_TOPIC` among them if it commits offsets.
-        offsets_partitions: the partitions of `OFFSETS_TOPIC` in it, each of which holds some groups.
+        topics: the topics that it writes, sorted; `OFFSETS_TOPIC` is among them if it commits offsets.
+        offsets_partitions: the partitions of `OFFSETS_TOPIC` that it writes, ascending. Each of them stores
+            the commits of many groups.
     """
 
     id: str
@@ -184,21 +188,21 @@ class ObservedTopic:
     """Holds a topic as a cluster showed it, read once.
 
     Attributes:
-        name: the topic.
-        replicas: replicas of each partition, the fewest of any.
+        name: the topic's name.
+        replicas: the replicas of each partition; the smallest number if partitions differ.
         settings: its settings by name, those of the cluster included.
         own_settings: names of the settings that are set on the topic itself, sorted.
         bounds: partition -> (first offset, end offset), as `read_uncommitted` has them.
         audit: who wrote it.
         sample: keys of its records.
         scattered: its keys, and which of them lie in several of its partitions.
-        written_per_s: records that came a second while it was read.
+        written_per_s: offsets by which its partitions grew a second while it was read, all together.
         looked_s: the seconds over which that was measured.
-        transactions: transactions that were open at a look with the topic, or offsets of groups, in them.
-        groups: the groups that read it, by name.
-        others: partition count of the other topics that this user may see.
+        transactions: transactions that were open at one of two looks, and write the topic or commit offsets.
+        groups: the groups that read it, sorted by name.
+        others: topic -> partition count, of the other topics that this user may see.
         target_partitions: partition count of the target if it exists already; None if it does not.
-        missing: what could not be read of groups, settings or coordinators.
+        missing: the groups that could not be read, and the coordinators of transactions that did not answer.
     """
 
     name: str

@@ -43,14 +43,15 @@ def observe_topic(topic: str, target: str, config: Mapping[str, str], *, full: b
         UnknownTopicError: the cluster shows no such topic.
         CopartitionError: the topic cannot be read, as in `audit_topic`, or no broker answers.
     """
-    # The state comes first: for an unknown topic it raises an error that names similar topics.
+    # `TopicState` is made first, because for an unknown topic it raises an error that names similar topics.
     state = TopicState(topic, config)
     cluster = Cluster("reshape", config)
     missing: list[Missing] = []
     shape = cluster.topic_shape(topic)
     partitions = range(state.num_partitions)
-    # Transactions and ends are looked at twice: before the records are read and after. So no time is spent on
-    # waiting alone, and a topic that is written all the time is seen in a transaction by one of the looks.
+    # Transactions and ends are looked at twice: before the records are read and after. So the time between
+    # the looks is not spent on waiting alone. And if transactions write the topic all the time, one of the
+    # looks finds one that is open.
     begun, before = time.monotonic(), state.ends(partitions, committed=False)
     looks = [_transactions(cluster, topic)]
     sample, keys = KeySample(), KeyComparison(1)
@@ -93,9 +94,9 @@ def observe_topic(topic: str, target: str, config: Mapping[str, str], *, full: b
 
 
 def _transactions(cluster: Cluster, topic: str) -> list[OpenTransaction] | None:
-    """Return the transactions that are open now with the topic in them; None if a coordinator did not tell.
+    """Return the open transactions that write the topic or commit offsets; None if a coordinator fails.
 
-    A coordinator knows the partitions of a transaction only while it is open.
+    A coordinator knows the partitions of a transaction only while the transaction is open.
     """
     try:
         known = [
@@ -121,7 +122,7 @@ def _transactions(cluster: Cluster, topic: str) -> list[OpenTransaction] | None:
 def _reading_groups(
     cluster: Cluster, topic: str, bounds: Bounds, missing: list[Missing]
 ) -> list[ReadingGroup]:
-    """Return the groups that read the topic: with a commit for it, or with a member that has it.
+    """Return the groups that have a commit for the topic or a member that reads it, sorted by name.
 
     Args:
         cluster: the cluster.
@@ -149,7 +150,7 @@ def _reading_groups(
                 else _consumer_group(cluster, name, kind, topic, bounds)
             )
         except GroupNotFoundError:
-            continue  # it went away since it was listed
+            continue  # the group was deleted after it was listed
         except SourceError as error:  # a failure of one group must not hide the other groups
             missing.append(Missing(f"whether group {name} reads the topic: {error}", "run it again"))
             continue

@@ -1,6 +1,6 @@
-"""Plan a reshape: may the topic get another count or rule, by which steps, and at what price of two ways?
+"""Plan a reshape: decide whether a topic can get another count or rule, and describe the two ways to it.
 
-`plan_reshape` decides over an `ObservedTopic`; nothing here asks a cluster. `ways` has the steps and prices.
+`plan_reshape` decides from an `ObservedTopic`; nothing here asks a cluster. `ways` has the steps and prices.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ from partitioning.profiles import PROFILES
 
 Weight = Literal["lost", "open", "told"]
 WEIGHTS: tuple[Weight, ...] = ("lost", "open", "told")
-"""Weights of reasons, the heaviest first, which decides the answer; see `ReshapeReason`."""
+"""Weights of reasons, the heaviest first; the heaviest among a plan's reasons decides the answer.
+
+`ReshapeReason` says what they mean.
+"""
 
 _NAMED = 5
 """The most names that a sentence lists."""
@@ -51,8 +54,8 @@ class ReshapeReason:
 
     Attributes:
         code: a short name that stays the same: "internal-topic", "transactions", "scattered-keys", "writers",
-            "joined", "streams-group", "share-group", "no-commit", "target", "compaction", "retention",
-            "timestamps", "copy-too-slow", "new-topic-read", "unseen".
+            "joined", "streams-group", "share-group", "transactional-reader", "no-commit", "target",
+            "compaction", "retention", "timestamps", "copy-too-slow", "new-topic-read", "unseen".
         weight: "lost": something cannot be kept; "open": it is not known whether it can; "told": it can, and
             somebody has to know or do this.
         text: a sentence without a full stop.
@@ -72,9 +75,9 @@ def _reason(case: str, ground: Ground, **facts: object) -> ReshapeReason:
     """Return the reason that `reasons.toml` has for a case.
 
     Args:
-        case: the name of its row. If the row has a remedy, the reason stands on what is missing.
-        ground: what was read; it is the evidence of the other rows.
-        facts: what the row's texts name in braces.
+        case: the name of the row. If the row has a remedy, the ground of the reason is a `Missing`.
+        ground: what was read; this is the ground of the reason if the row has no remedy.
+        facts: a value for each name in braces in the row's texts.
     """
     about = _REASONS[case]
     text = about["text"].format(**facts)
@@ -89,12 +92,13 @@ class ReshapePlan:
 
     Attributes:
         topic: the topic as it was seen; None if it is refused by its name and was not looked at.
-        name: its name.
-        target: what it is to become; None if the rule is not known.
+        name: the topic's name.
+        target: what the topic is to become; None if the topic is refused or the rule is not known.
         reasons: the facts that decide, the heaviest first.
-        moves: what the target's rule does to sampled records; None without a rule.
-        copy: size and time of the copy; None likewise.
-        switches: by group with members, what it stops to leave the old topic and start on the new one.
+        moves: what the target's rule does to sampled records; None if `target` is None.
+        copy: size and time of the copy; None if `target` is None.
+        switches: group with members -> its pauses while it leaves the old topic and starts on the new one;
+            `Missing` if they are not known.
         ways: the two ways; empty if the topic is refused or the rule is not known.
         ground: what was read, and what is taken for granted.
     """
@@ -125,9 +129,9 @@ def refused_plan(topic: str, why: str, observed: ObservedTopic | None = None) ->
     """Return the plan for a topic that is not reshaped.
 
     Args:
-        topic: its name.
+        topic: the topic's name.
         why: the reason, a clause.
-        observed: the topic, if it was looked at before that was clear.
+        observed: the topic, if its records had to be read to see the reason; None if its name was enough.
     """
     source = "its name" if observed is None else f"its name and {_read_words(observed)}"
     ground = Evidence((source,))
@@ -150,14 +154,15 @@ def plan_reshape(
     Args:
         topic: the topic as its cluster showed it.
         target: name of the new topic.
-        partitions: its partition count.
-        profile: whose rule places keyed records there; None: the one that most records were placed by.
-        copy_rate: records a second that the copy makes, as measured; None: `ASSUMED_RATE`.
-        pace: how fast members are restarted, and their settings; None: Kafka's defaults.
-        servers: the cluster as the steps' commands name it.
+        partitions: partition count of the new topic.
+        profile: the profile whose rule places keyed records in the new topic; None for the profile that
+            placed most records of the old one.
+        copy_rate: the measured rate of the copy, in records a second; None for `ASSUMED_RATE`.
+        pace: how fast members are restarted, and their settings; None for a `Pace` with its defaults.
+        servers: the cluster as the steps' commands name it, host:port.
     """
     pace = pace or Pace()
-    # The names of some internal topics are free, so only their keys show what they are.
+    # Some internal topics may have any name, so only their keys show what they are.
     if (why := why_not_reshaped(topic.name, topic.sample.examples)) is not None:
         return refused_plan(topic.name, why, topic)
     summary = AuditSummary(topic.audit)
@@ -233,7 +238,7 @@ def _seen_words(topic: ObservedTopic) -> Iterator[str]:
 
 
 def _assumptions(topic: ObservedTopic, profile: str | None, copy: Copy, pace: Pace) -> Iterator[str]:
-    """Yield the assumptions of the plan, a sentence each."""
+    """Yield the assumptions of the plan, each as one sentence."""
     if profile is not None:
         yield f"writers place keys by the rule of {profile} on the new topic, as --profile says"
     else:
@@ -247,7 +252,8 @@ def _assumptions(topic: ObservedTopic, profile: str | None, copy: Copy, pace: Pa
     yield (
         "no group without a commit reads the topic by hand-picked partitions (assign), which no broker shows"
     )
-    # Looks at the ends see records and not writers, so a writer that had nothing to send goes unnoticed.
+    # A look at the ends of partitions shows records, not writers. So a writer that sends nothing between two
+    # looks goes unnoticed.
     yield (
         "every writer is stopped at the switch: --switch sees who writes between its looks, and nobody who "
         "comes later"
@@ -257,12 +263,12 @@ def _assumptions(topic: ObservedTopic, profile: str | None, copy: Copy, pace: Pa
 def _about_topic(
     topic: ObservedTopic, target: str, partitions: int, ground: Evidence
 ) -> Iterator[ReshapeReason]:
-    """Yield what the topic's kind, its transactions and its settings mean for a copy.
+    """Yield the reasons that follow from the new topic, and from the topic's transactions, keys and settings.
 
     Args:
         topic: the topic.
         target: name of the new topic.
-        partitions: its wanted count.
+        partitions: the wanted partition count of the new topic.
         ground: what was read.
     """
     if topic.target_partitions not in {None, partitions}:
@@ -280,10 +286,10 @@ def _about_topic(
 
 
 def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[ReshapeReason]:
-    """Yield whether transactions write the topic, and other topics with it.
+    """Yield a reason if transactions write the topic, alone or together with other topics.
 
-    What shows a transaction after its end is a gap in the offsets only: it tells that there was one, and not
-    which topics it wrote. In a compacted topic a gap tells nothing.
+    After a transaction has ended, only gaps in the offsets show it. They show that there was a transaction,
+    but not which topics it wrote. In a compacted topic they show nothing, because compaction makes gaps, too.
     """
     inside = [transaction for transaction in topic.transactions if topic.name in transaction.topics]
     # The offsets topic does not count as another topic: a loop that reads, processes and writes commits its
@@ -303,7 +309,7 @@ def _about_transactions(topic: ObservedTopic, ground: Evidence) -> Iterator[Resh
 
 
 def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[ReshapeReason]:
-    """Yield how many keys lie in several partitions, so that they have no order that could be kept."""
+    """Yield a reason if keys lie in several partitions: the records of such a key have no order to keep."""
     proof = topic.scattered
     # Only this one topic was compared, so each list has one element.
     (scattered,), (number,) = proof.scattered, proof.keys
@@ -316,7 +322,7 @@ def _about_keys(topic: ObservedTopic, ground: Evidence) -> Iterator[ReshapeReaso
 
 
 def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterator[ReshapeReason]:
-    """Yield what each group needs or loses.
+    """Yield a reason for each thing that a group needs or loses when it moves to the new topic.
 
     Args:
         topic: the topic with its groups.
@@ -371,19 +377,19 @@ def _about_groups(topic: ObservedTopic, target: str, ground: Evidence) -> Iterat
 def _about_writers(
     summary: AuditSummary, profile: str, partitions: int, ground: Evidence
 ) -> Iterator[ReshapeReason]:
-    """Yield which writers must change, so that all of them place keys alike on the new topic.
+    """Yield a reason for each rule whose writers must change, so that all place keys alike in the new topic.
 
     Args:
         summary: the audit of the old topic.
-        profile: the rule of the new one.
-        partitions: its count.
+        profile: the profile whose rule places keys in the new topic.
+        partitions: partition count of the new topic.
         ground: what was read.
     """
     wanted = _placement(profile, partitions)
     for share in summary.audit.shares:
         writer = share.writer
-        # A rule over an older count placed records before the topic grew; their writers use today's count
-        # now.
+        # A rule over an older count placed records before the topic grew. The clients that wrote them use
+        # today's count now, so this share does not show that a client must change.
         if writer.num_partitions != summary.count or wanted is None or profile in writer.same_rule:
             continue
         rule, settings = rule_name(wanted), _settings_of(writer.same_rule, wanted)
@@ -409,8 +415,8 @@ def _settings_of(profiles: Sequence[str], wanted: Placement) -> str:
 
 
 def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[ReshapeReason]:
-    """Yield whether the copy ends, and whether retention deletes records before they are copied."""
-    if copy.seconds is None:  # a copy without an end is fault enough, so retention is not looked at
+    """Yield a reason if the copy never ends, or if retention may delete records before they are copied."""
+    if copy.seconds is None:  # a copy that never ends is reason enough, so retention is not looked at
         yield _reason("copy-too-slow", ground, written=copy.written_per_s, rate=copy.rate)
         return
     # In Kafka, -1 means that records are kept without a limit of time.
@@ -421,16 +427,17 @@ def _about_copy(topic: ObservedTopic, copy: Copy, ground: Evidence) -> Iterator[
 
 
 def _switch_stops(state: GroupState, pace: Pace) -> Stops | Missing:
-    """Return what it stops when all members leave the old topic and start again on the new one.
+    """Return the pauses of a group whose members all leave the old topic and start again on the new one.
 
-    The members start under other ids `pace.longest_down_ms` after the last one has left; the simulator says
-    when the group has noticed and has its partitions again.
+    The members start with new member ids, `pace.longest_down_ms` after all of them have left. The simulator
+    tells when the group has noticed that and its members have partitions again.
     """
     try:
         captured = scenario_of(state, pace=pace)
     except (AssignorError, ScenarioError, SourceError, UnknownStrategyError) as error:
         return Missing(f"what the switch stops: {error}", "start its members, and run it again")
-    # The group is at rest for a minute, so that all heartbeats are those of a quiet group.
+    # Nothing happens in the group for a minute before the members leave, so that it is stable by then and
+    # sends heartbeats at its usual times.
     scenario, at_ms = captured.scenario, 60_000.0
     leaves = [Leave(at_ms, consumer.name) for consumer in scenario.consumers]
     # A consumer that starts again has a new member id even in the same process, so it joins under a new name.

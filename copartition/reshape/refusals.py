@@ -12,10 +12,10 @@ class _Kind(NamedTuple):
     """A kind of topics in `refused.toml`.
 
     Attributes:
-        name: must match the whole name of the topic.
+        name: the pattern that must match the whole name of the topic.
         why: why such a topic is not reshaped, a clause.
-        keys: must match the beginning of keys; None: keys do not matter.
-        share: the least share of the keys that must match, more than 0.
+        keys: the pattern that must match the beginning of keys; None if keys do not matter.
+        share: the least share of the keys that must match, above 0 and at most 1.
     """
 
     name: re.Pattern[str]
@@ -45,10 +45,10 @@ def why_not_reshaped(topic: str, keys: Sequence[bytes] = ()) -> str | None:
     (True, 'it holds the committed offsets of all groups')
 
     Args:
-        topic: its name.
-        keys: some of its keys; without any, only its name is looked at.
+        topic: the topic's name.
+        keys: some keys of the topic; if there are none, only its name is looked at.
     """
-    # Entries are tried in the order of the file, because the first one that fits has the most telling reason.
+    # Entries are tried in the order of the file: if several fit, the first one has the reason that says most.
     for kind in _kinds():
         if kind.name.fullmatch(topic) is None:
             continue

@@ -1,6 +1,6 @@
 """Report a plan to reshape a topic: as text, Markdown and JSON.
 
-Keys of the JSON are stable: a minor version adds, never renames.
+Keys of the JSON are stable: a minor version adds keys and never renames any.
 """
 
 from __future__ import annotations
@@ -316,7 +316,8 @@ class PlanDocument(TypedDict):
 
 def plan_json(plan: ReshapePlan) -> str:
     """Return the plan as JSON."""
-    # A topic that was refused by its name was not read and is None. Without a known rule, the target is None.
+    # The topic is None if it was refused by its name and therefore not read. The target is None if the rule
+    # is not known.
     topic, target = plan.topic, plan.target
     ground = ground_fields(plan.ground)
     document: PlanDocument = {

@@ -18,18 +18,24 @@ if TYPE_CHECKING:
 FORMAT_VERSION = "1.0"
 
 _TELLING = 100_000
-"""The least number of records of a round with which it reports how many it copies a second.
+"""A round that copied fewer records than this does not report how many it copied a second.
 
-A smaller round spends nearly all of its time on work that does not depend on its size, and shows how fast the
-machine is, but not how large its records are.
+A smaller round spends nearly all of its time on work that does not depend on its size. Its rate shows how
+fast the machine is, but not how large the records are.
 """
 
 
 def round_sentence(number: int, copied: int, behind: int, seconds: float) -> str:
-    """Return what a round of the copy did.
+    """Return a sentence on what a round of the copy did.
 
     >>> round_sentence(1, 6_000_000, 12, 74.0)
     'round 1: 6,000,000 records in 1 min 14 s, 108,514 a second without the start; 12 came meanwhile'
+
+    Args:
+        number: the number of the round, from 1.
+        copied: how many records it copied.
+        behind: by how many offsets the old topic grew during the round.
+        seconds: how long the round took.
     """
     pace = ""
     if copied >= _TELLING and number == 1:  # later rounds have too few records to tell
@@ -51,11 +57,11 @@ def position_table(group: GroupSwitch) -> Table:
 
 
 def switch_table(groups: Sequence[GroupSwitch], written: Sequence[str]) -> Table:
-    """Return a row a group: members, what it has not read, what it reads twice, and what is next.
+    """Return a table with a row for each group: members, unread records, repeats, and the next step.
 
     Args:
         groups: the groups.
-        written: those whose positions are written in this run.
+        written: names of the groups whose positions are written in this run.
     """
     rows = [
         (
@@ -78,7 +84,7 @@ def print_switch(
     Args:
         groups: the groups.
         target: the new topic.
-        written: groups whose positions were written in this run.
+        written: names of the groups whose positions are written in this run.
         console: where it is printed.
     """
     from copartition.kit.grid import note  # noqa: PLC0415 - needs rich
@@ -101,7 +107,10 @@ def _groups_head(groups: Sequence[GroupSwitch], target: str) -> str:
 def _print_groups(
     groups: Sequence[GroupSwitch], target: str, written: Sequence[str], console: Console
 ) -> None:
-    """Print a table of the groups, and for each one a table of its positions; arguments as `print_switch`."""
+    """Print a table of the groups, and a table of positions for each of them.
+
+    The arguments are those of `print_switch`.
+    """
     from copartition.kit.grid import cell, print_table  # noqa: PLC0415 - needs rich
 
     console.print(cell(_groups_head(groups, target), "bold"), soft_wrap=True)
@@ -132,11 +141,13 @@ def _groups_json(groups: Sequence[GroupSwitch]) -> list[dict[str, Any]]:
 
 
 def ground_lines(ground: Evidence, *others: Evidence) -> list[str]:
-    """Return what was read, and what is taken for granted, each once.
+    """Return a line for each source of the evidence, and one for each assumption.
+
+    An assumption that several answers share has one line.
 
     Args:
         ground: the evidence of an answer.
-        others: more of it, of which only the assumptions are told.
+        others: the evidence of further answers, of which only the assumptions are listed.
     """
     assumed = dict.fromkeys(text for one in (ground, *others) for text in one.assumed)
     return [*(f"read from: {source}" for source in ground.sources), *(f"assumed: {text}" for text in assumed)]
@@ -153,7 +164,7 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
     Args:
         proof: a `spark_integration.Proof`.
         topic: the old topic.
-        target: the new one.
+        target: the new topic.
     """
     # Counts of 0 are shown, too: without them, a fault that did not occur would look like one that was not
     # checked.
@@ -185,13 +196,13 @@ def proof_lines(proof: Any, topic: str, target: str) -> list[str]:
 
 
 def print_proof(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: str, console: Console) -> None:
-    """Print the proof, its faults, where the groups that have moved are, and what it stands on.
+    """Print the proof, its counts of faults, the positions of the groups that have moved, and the evidence.
 
     Args:
         proof: a `spark_integration.Proof`.
-        groups: those with commits on both topics.
+        groups: the groups with commits for both topics.
         topic: the old topic.
-        target: the new one.
+        target: the new topic.
         console: where it is printed.
     """
     from copartition.kit.grid import cell, note  # noqa: PLC0415 - needs rich
@@ -208,7 +219,7 @@ def print_proof(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: s
 
 
 def proof_markdown(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: str) -> str:
-    """Return the proof as a page that a team can keep."""
+    """Return the proof as GitHub Markdown, a page that a team can keep."""
     from copartition.kit.markdown import Page, markdown_text  # noqa: PLC0415 - only Markdown needs it
 
     page = Page()
@@ -245,7 +256,13 @@ def proof_json(proof: Any, groups: Sequence[GroupSwitch], topic: str, target: st
 
 
 def moved_sentence(topic: str, target: str, partitions: Sequence[int]) -> str:
-    """Return why there is no way back: writers have moved."""
+    """Return a sentence that says why there is no way back: writers have moved to the new topic.
+
+    Args:
+        topic: the old topic.
+        target: the new topic.
+        partitions: the partitions of the new topic whose last record the copy did not write.
+    """
     import numpy as np  # noqa: PLC0415 - unused by --help
 
     return (
@@ -263,16 +280,17 @@ def back_lines(
     *,
     execute: bool,
 ) -> list[str]:
-    """Return what the way back removed or would remove, and what is left to do by hand.
+    """Return in sentences which commits the way back removed or would remove, and what is left to do by hand.
 
     Args:
         topic: the old topic.
-        target: the new one.
+        target: the new topic.
         commits: group -> partition of the new topic -> committed offset, of groups that have any.
-        config: the settings of the cluster, for the printed commands.
+        config: librdkafka's settings; the printed commands name the cluster by `bootstrap.servers`.
         execute: whether the commits were removed in this run.
     """
-    # Topics and the copy's notes are kept: if the copy is wrong, the user decides whether to delete them.
+    # Neither the topics nor the notes in the ledger of the copy are deleted here: if the copy is wrong, the
+    # user decides whether to delete them.
     did = "removed" if execute else "would remove, with --execute,"
     servers = config.get("bootstrap.servers", "HOST:PORT")
     return [

@@ -1,4 +1,4 @@
-"""Decide at the switch: do writers stand still, what is to be done with each group, and may it be undone?
+"""Decide at the switch whether writers stand still, and what is to be done with each group.
 
 Nothing is remembered between two runs: every decision follows from what the cluster shows now, so a switch
 can be stopped and taken up again at any step. `switching` asks the cluster, and Spark gives the positions.
@@ -15,7 +15,8 @@ HEADER = "copartition.origin"
 """Key of the header that the copy appends to each record.
 
 Its value is `PARTITION:OFFSET` of the old topic in ASCII digits, so that `kcat -f '%h'` and Kafka's console
-consumer show it to a person. A topic may be reshaped twice: then a record has two, and the last one counts.
+consumer show it to a person. A record of a topic that was reshaped twice has two such headers; the last one
+counts.
 """
 
 _NAMED = 5
@@ -56,7 +57,7 @@ def why_not_still(first: EndLook, second: EndLook) -> str | None:
 
     Args:
         first: the earlier look.
-        second: the later one.
+        second: the later look.
     """
     # Offsets are compared, not records, because the marker of a transaction, too, shows a writer at work.
     came = {place: end - first.ends.get(place, 0) for place, end in second.ends.items()}
@@ -106,13 +107,15 @@ class GroupSwitch:
     def action(self) -> Action:
         """The next thing to do.
 
-        "written": the group has these positions already, or has gone on from them; "other commits": it has
-        some position of the new topic that lies before these, so not from this switch; "stop members":
-        brokers take positions only for a group without members; else "write".
+        "written": the group has committed `positions` or higher offsets in the new topic, because it has them
+        from this switch or has read on from there. "other commits": it has commits in the new topic, but for
+        some partition none or a lower one than in `positions`, so they are not from this switch. "stop
+        members": brokers take positions only for a group without members, and this group has some. "write":
+        in all other cases.
         """
         if self.now:
-            # A group that runs on the new topic only commits higher offsets. So a lower one, in any
-            # partition, was not written by this switch.
+            # A group that reads on in the new topic commits only higher offsets. So an offset below its
+            # position, in any partition, was not written by this switch.
             behind = [place for place, offset in self.positions.items() if self.now.get(place, -1) < offset]
             return "other commits" if behind else "written"
         return "stop members" if self.members else "write"

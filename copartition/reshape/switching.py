@@ -1,7 +1,7 @@
-"""Ask a cluster at the switch, and write positions of groups: the only module here that changes anything.
+"""Ask a cluster for ends and commits at the switch, and remove commits on the way back.
 
-Positions are written by the Admin API, which brokers refuse while a group has members. They are removed by
-OffsetDelete, which confluent-kafka does not pass on.
+`remove_commits` is the only function here that changes anything. It sends the request OffsetDelete itself,
+because confluent-kafka has no call for it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _ERRORS = {
 
 
 def check_target(cluster: Cluster, topic: str, target: str, partitions: int) -> None:
-    """Refuse a new topic that is not there or has another count.
+    """Raise an error if the new topic does not exist, or has another partition count than `partitions`.
 
     Raises:
-        ReshapeError: the message has the command that makes the topic.
+        ReshapeError: the topic does not exist, and the message has the command that creates it; or it has
+            another count.
     """
     found = cluster.counts.get(target)
     if found is None:
@@ -75,7 +76,8 @@ def committed_groups(cluster: Cluster, topic: str, only: Collection[str] = ()) -
         SourceError: a group that is named cannot be read.
     """
     found: dict[str, dict[int, int]] = {}
-    # Groups without commits are left out: they have no positions to move. Share groups keep no commits.
+    # Groups without commits are left out, because they have no positions to move. Share groups never have
+    # commits.
     for name in sorted(only or cluster.groups()):
         # The ledger of exactly-once writes is stored as the commits of a group; its offsets are versions, and
         # not positions of a reader.
@@ -93,13 +95,13 @@ def group_switches(
     commits: Mapping[str, Mapping[int, int]],
     positions: Sequence[Any],
 ) -> list[GroupSwitch]:
-    """Return each group at the switch.
+    """Return the state of each group at the switch, in the order of `commits`.
 
     Args:
         cluster: the cluster.
         target: the new topic.
         ends: the old topic's ends.
-        commits: group -> old partition -> offset.
+        commits: group -> partition of the old topic -> committed offset.
         positions: a `spark_integration.MappedPosition` for each group and partition of the new topic.
     """
     mapped: dict[str, list[Any]] = {name: [] for name in commits}
@@ -111,7 +113,8 @@ def group_switches(
             members = len(cluster.describe_group(name).members)
         except GroupNotFoundError:
             members = 0  # a group's commits remain for a while after the group is gone
-        # Both topics' commits are read now, and not taken from an earlier run: they may have changed since.
+        # The group's commits for the new topic are read from the cluster, not remembered from an earlier run,
+        # because they may have changed since.
         switches.append(
             GroupSwitch(
                 name,
@@ -132,8 +135,8 @@ def remove_commits(cluster: Cluster, group: str, topic: str, partitions: Collect
     Raises:
         SourceError: the coordinator refuses, because the group has members or this user lacks DELETE on it.
     """
-    # Version 0 of the request has no compact types: a text has its length in 16 bits in front, an array in
-    # 32.
+    # Version 0 of the request has no compact types: a text begins with its length in 16 bits, an array with
+    # its length in 32 bits.
     numbers = b"".join(struct.pack(">i", number) for number in sorted(partitions))
     body = short_text(group) + struct.pack(">i", 1) + short_text(topic)
     body += struct.pack(">i", len(partitions)) + numbers
@@ -157,10 +160,11 @@ def remove_commits(cluster: Cluster, group: str, topic: str, partitions: Collect
 def moved_writers(topic: str, config: Mapping[str, str]) -> list[int]:
     """Return the partitions of the new topic whose last record was not written by the copy.
 
-    Such a record has no header `HEADER`: a writer has moved already. Partitions without records are left out.
+    Such a record lacks the header `HEADER`, so a writer has moved to the new topic already. Partitions
+    without records are left out.
 
     Raises:
-        BrokerUnreachableError: a partition says nothing.
+        BrokerUnreachableError: the leader of a partition does not answer.
     """
     state = TopicState(topic, config)
     bounds = state.ends(range(state.num_partitions), committed=True)
@@ -182,7 +186,10 @@ def moved_writers(topic: str, config: Mapping[str, str]) -> list[int]:
 
 
 def _last_copied(topic: str, config: Mapping[str, str], starts: Mapping[int, int]) -> dict[int, bool]:
-    """Return partition -> whether its last record from this offset on is a copy; none without a record."""
+    """Return partition -> whether its last record was written by the copy.
+
+    A partition without a record at or after its offset in `starts` is left out.
+    """
     errors: list[Any] = []
     consumer: Any = quiet_client(
         Consumer,

@@ -178,9 +178,10 @@ class Copy:
 
 
 def rate_of_copy(records: int, seconds: float) -> float:
-    """Return `Copy.rate` by the records and the seconds of a first round, without the time of its start.
+    """Return the rate of a copy, in records a second, from the size and time of its first round.
 
-    The start is taken to be slower than usual by the same factor as the copy, but at most `MOST_SLOWNESS`.
+    The time until Spark has started does not count. It is assumed to be longer than `START_S` by the same
+    factor by which the copy is slower than `USUAL_RATE`, but at most by `MOST_SLOWNESS`.
 
     >>> round(rate_of_copy(10_000_000, 83.0))
     144940
@@ -193,12 +194,12 @@ def rate_of_copy(records: int, seconds: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ReshapeTarget:
-    """Name what the topic is to become.
+    """Describes what the topic is to become.
 
     Attributes:
         topic: name of the new topic.
-        partitions: its partition count.
-        profile: whose rule places keyed records there.
+        partitions: partition count of the new topic.
+        profile: the profile whose rule places keyed records in the new topic.
         servers: the cluster as commands name it, host:port.
     """
 
@@ -220,10 +221,10 @@ def new_topic_way(
 
     Args:
         topic: the old topic.
-        target: the new one.
+        target: the new topic.
         copy: size and time of the copy.
         moves: where sampled records go.
-        switches: by group with members, what it stops.
+        switches: group with members -> its pauses during the switch; `Missing` if they are not known.
         pace: how fast writers are started again.
     """
     command = f"copartition reshape {topic.name} --partitions {target.partitions} --to {target.topic}"
@@ -252,8 +253,8 @@ def new_topic_way(
             "writers",
             Range(1_000 * copy.rest_s, 1_000 * copy.rest_s + pace.longest_down_ms),
         ),
-        # The proof comes before the writers start: once a writer has written the new topic, there is no way
-        # back.
+        # The proof comes before the writers start: once a writer has written to the new topic, there is no
+        # way back.
         ReshapeStep(
             f"Prove that {target.topic} holds every record in order, while there is a way back",
             (f"{command}{rule} --prove",),
@@ -267,7 +268,7 @@ def new_topic_way(
             continue
         move = f"{command}{rule} --switch --checkpoint FOLDER --group {shlex.quote(group.name)} --execute"
         stops = switches.get(group.name)
-        if stops is None:  # a group without members has none to stop
+        if stops is None:  # the group has no members that would have to stop
             text = f"Move the positions of group {group.name}, which has no members now"
             steps.append(ReshapeStep(f"{text}; start it on {target.topic}", (move,)))
             continue
@@ -344,10 +345,10 @@ def in_place_way(topic: ObservedTopic, target: ReshapeTarget, moves: Moves, pace
 
 
 def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator[str]:
-    """Yield what growth in place costs, in records.
+    """Yield sentences on the number of records that growth in place costs.
 
-    Shares are those of the sample; they are applied to all records, to what a group has not read, and to what
-    comes while members do not know of new partitions.
+    Shares were measured on the sample. They are applied to all records of the topic, to the records that a
+    group has not read, and to those that are written while members do not know of new partitions.
     """
     if not moves.moved:
         yield _PRICES["none_moves"].format(moves=moves)
@@ -367,6 +368,6 @@ def _in_place_prices(topic: ObservedTopic, moves: Moves, pace: Pace) -> Iterator
 
 
 def _one_protocol(groups: Sequence[ReadingGroup]) -> str | None:
-    """Return the protocol of all groups of consumers if they share one, else None."""
+    """Return the protocol that all groups of consumers have; None if they differ or there are none."""
     kinds = {group.kind for group in groups if group.state is not None}
     return kinds.pop() if len(kinds) == 1 else None
