@@ -262,7 +262,7 @@ def _event(
         case ChangeKind.GREW:
             return Grow(at_ms + closing_ms, name, int(cause.after or 0))
         case _:
-            # Half of the time between the looks, from seconds to milliseconds.
+            # The time between the looks is in seconds. Multiplied by 500, it is half of that time in ms.
             away_ms = 0 if step.since is None else 500 * (step.at - step.since)
             return Restart(at_ms, name, away_ms + closing_ms)
 

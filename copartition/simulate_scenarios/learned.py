@@ -203,7 +203,7 @@ def _fit(
         ]
 
     def size(cost: tuple[SimulatedClient, float]) -> float:
-        """Return the average size of the errors in ms; one seed is enough to find the best pair."""
+        """Return the average size of the errors in ms; one seed is enough to compare two costs."""
         return fmean(map(abs, errors(*cost, SEEDS[:1])))
 
     # A rebalance is never shorter than the cost, so higher costs are not tried. Near the best of the tried

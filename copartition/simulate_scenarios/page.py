@@ -184,7 +184,7 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
     # The share falls only when a pause begins. So the lowest share in a pixel is that at the pixel's
     # beginning, or that at the beginning of a pause in the pixel.
     lowest = share(_edges(window, timeline.end.max())[:-1])
-    # Each moment is used once, because many pauses begin together.
+    # Many pauses begin at the same moment. To save time, each moment is looked at only once.
     moments = opens[np.diff(opens, prepend=-1.0) > 0]
     pixel, inside = _pixels(moments, window, len(lowest))
     np.minimum.at(lowest, pixel, share(moments[inside]))

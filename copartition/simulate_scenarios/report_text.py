@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NAME_WIDTH = 24
 """The largest width of a scenario's column, in characters."""
 _SUMMED = {f"{name}_ms" for name in PHASE_NAMES.values()}
-"""Parts of the partition-seconds: sums over partitions, in milliseconds."""
+"""Names of the figures that are sums over partitions, in milliseconds: the parts of the partition-seconds."""
 _FIGURES = read_toml(__package__, "figures.toml")
 """The figures of `figures.toml` by name, with their labels."""
 

@@ -90,8 +90,8 @@ def _made_by(window: Sequence[Statement], here: set[str], generation: int | None
     timed = [statement for statement in window if statement.line.at is not None]
     began = [statement.line.at for statement in timed if statement.kind in _BEGINS]
     joined = [join.line.at for join in joins if join.line.at is not None]
-    # How long members took to join is known only if a line tells the beginning of the rebalance. With the
-    # consumer protocol there is no such time.
+    # The time that members took to join is known only if a line shows the beginning of the rebalance. With
+    # the consumer protocol members do not join first, so there is no such time.
     known = began and joined
     reason = first if first is not None and first.kind not in _JOINS else follows if first is None else None
     return LoggedRebalance(

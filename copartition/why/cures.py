@@ -315,7 +315,7 @@ def _member_events(history: GroupHistory) -> list[_MemberEvent]:
 def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
     """Return name and value (ms) of the setting that decides how long a silent member stays in the group."""
     if history.protocol in {"consumer", "share", "streams"}:
-        # The broker's setting for each kind of group; the default is the same for all of them.
+        # The broker has a setting for each kind of group, but the default is the same for all kinds.
         name = f"group.{history.protocol}.session.timeout.ms"
         return name, settings.group_consumer_session_timeout_ms
     return "session.timeout.ms", settings.session_timeout_ms

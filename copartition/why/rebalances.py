@@ -341,7 +341,7 @@ def _consumer(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
             # No line shows the target assignment of the epoch before, because this epoch has replaced it.
             if now is not None:
                 yield now
-            # If no line tells that topics have changed, the hash of their metadata shows it.
+            # If no line says that topics have changed, the hash of their metadata may show it.
             if not pending and hash_before is not None and statement.text and statement.text != hash_before:
                 pending.append((Cause.TOPICS, None, "the hash of its topics' metadata has changed"))
             cause, member, reason = pending[0] if pending else (Cause.UNKNOWN, None, "")

@@ -193,7 +193,7 @@ WORDS = frozenset(
     b"configurations changed protocols coordinator subscribed heartbeat static exceeded wait share "
     b"partitions expired metadata subscription local instance Group".split()
 )
-"""Words, separated by blanks. Every message has at least one of them; a line without any is skipped."""
+"""Words, separated by blanks. A line without any of them has no message, unless it has one of `_MARKS`."""
 _MARKS = (
     *(b"FENCED_INSTANCE_ID", b"FencedInstanceId", b"InconsistentGroupProtocol", b"(Re-)joining"),
     # journald writes a message with colours as a list of its bytes.
@@ -284,7 +284,7 @@ def _open(path: str) -> Iterator[IO[bytes]]:
 
 
 _MOST_SHOWN = 300
-"""The most characters of a line that was not understood that are kept to be shown."""
+"""The most characters that are kept of the first line that was not understood, to be shown."""
 
 
 class _Log:
@@ -322,7 +322,8 @@ class _Log:
                 at = stamp_of(record, said.text, said.match.start, before)
                 self._keep(said, Line(self.path, number, at and at.at, at is None or at.zoned))
                 continue
-            # A line without a message may still name the group of its client; later lines may not name it.
+            # A line without a message may still name the group of its client, and lines with a message may
+            # not.
             for text in record.texts:
                 if quoted := _ANY_GROUP.search(text):
                     self.groups[_librdkafka_handle(text)].add(quoted["group"])

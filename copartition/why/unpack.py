@@ -76,8 +76,8 @@ def _records(text: str, header: str, depth: int) -> Iterator[Record]:
             for event in _events(value):
                 yield from _of_event(event, around, depth - 1)
             return
-    # CSV doubles a quote inside a field. A backslash before a single quote is another format, such as cut
-    # JSON.
+    # CSV doubles a quote inside a field. A text with a backslash before a quote that is not doubled has
+    # another format, such as cut JSON.
     quoted = text.startswith('"') or ',"' in text
     if depth and quoted and ('\\"' not in text or '\\""' in text):
         try:

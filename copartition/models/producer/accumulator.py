@@ -220,7 +220,7 @@ class Accumulator:
         drained: list[Batch] = []
         size = 0
         for step in range(len(partitions)):
-            # The next request starts with the last partition that this one looked at.
+            # The next request starts with the last partition that this request looked at.
             self._drain_from[broker] = (start + step) % len(partitions)
             queue = self._queues.get(partitions[self._drain_from[broker]])
             if not queue:

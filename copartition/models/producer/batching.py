@@ -263,7 +263,7 @@ class _Producer:
             requests,
         )
 
-    # The thread that calls send().
+    # The methods from here on model the thread that calls `send()`.
 
     def _append(self, placed: int, payload: int) -> Batch | None:
         """Return the batch that took the record; None if `max.block.ms` passed first."""
@@ -322,7 +322,7 @@ class _Producer:
         self._free -= size
         return self._events.now
 
-    # The sender.
+    # The methods from here on model the sender.
 
     def _send(self) -> None:
         """Send ready batches as long as brokers can take another request (Sender.sendProducerData)."""
@@ -365,7 +365,7 @@ class _Producer:
         self._free += memory
         self._send()
 
-    # The clock.
+    # This method moves the clock.
 
     def _advance(self, time: float) -> None:
         """Let all events up to a time happen, and set the clock to that time.

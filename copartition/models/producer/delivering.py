@@ -196,8 +196,8 @@ class _Run:
         self._followers_gone_ms = self.faults.followers_gone_ms
         most = REQUESTS + REQUESTS_EACH * len(self.records)
         for number in range(len(self.records)):
-            # These are planned before the faults, so that a batch is created before something happens to the
-            # leader at the same time.
+            # The creation of batches is planned before the faults, so that of two events at the same time the
+            # batch is created first.
             self._events.at(number * interval_ms, partial(self._producer_creates, number))
         for time in self.faults.leader_changes:
             self._events.at(time, self._leader_changes)
@@ -225,7 +225,7 @@ class _Run:
             f"({self.settings.delivery_timeout_ms}) or retries ({self.settings.retries}) smaller"
         )
 
-    # The producer.
+    # The methods from here on model the producer.
 
     def _producer_creates(self, number: int) -> None:
         """Put a batch into the queue and start its `delivery.timeout.ms`.
@@ -427,7 +427,7 @@ class _Run:
         for batch in self._queue:
             batch.sequence = None
 
-    # The leader.
+    # The methods from here on model the leader.
 
     def _is_paused(self) -> bool:
         """Return whether the leader stands still now."""

@@ -94,8 +94,8 @@ class SharePartition:
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
         # No new record is locked beyond the limit. Released records between the start and the end offset
-        # count towards it already, so they may be delivered again; otherwise a full range with a released
-        # record would be blocked forever.
+        # count towards the limit already, so they may be delivered again. Otherwise a full range with a
+        # released record would be blocked forever.
         wanted = min(most, self._max_locks - self.in_flight)
         if wanted <= 0 and free >= 0:
             wanted, last = min(most, self._end - fetch + 1), self._end
@@ -189,7 +189,8 @@ class SharePartition:
             True if the states are set. If one lock has ended, the whole request is refused, and the result is
             False.
         """
-        # If a record has another lease, its lock has ended and another fetch got the record.
+        # If a record does not have this lease any more, its lock has ended, and another fetch may have got
+        # it.
         if any(self._leases[offset] is not lease for offset in ends):
             return False
         first, last = min(ends, default=0), max(ends, default=-1)
