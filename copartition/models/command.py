@@ -1,4 +1,4 @@
-"""The commands `copartition model ...`, which compute what settings of producers and share groups do.
+"""Define the commands `copartition model ...`, which compute the effect of a client's or group's settings.
 
 Modules that only a run needs are imported inside the functions, so that `--help` stays fast.
 """

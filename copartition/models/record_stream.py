@@ -1,4 +1,4 @@
-"""Read or draw the records of a producer: recorded ones, or ones that come at random times."""
+"""Read the records of a producer from a file, or draw records that come at random times."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RecordStream:
 def chance_stream(
     rate: float, value_bytes: int, key_bytes: int | None, *, limit_ms: float, seed: int
 ) -> RecordStream:
-    """Return records at random times, for long enough to show a latency of `limit_ms`.
+    """Return records at random times; the stream is long enough to show a latency of `limit_ms`.
 
     The records come independently of one another, so the times between them are exponentially distributed.
 

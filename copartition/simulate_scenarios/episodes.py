@@ -303,7 +303,7 @@ class DurationBounds(NamedTuple):
 
 
 def recorded_bounds(episode: Episode) -> DurationBounds | None:
-    """Return the longest time in milliseconds for which a moved partition had no owner; None if none moved.
+    """Return bounds of the longest time for which a moved partition had no owner; None if none moved.
 
     New partitions do not count, because no look shows when they began to exist. `most` is None if at least
     one partition has no upper bound.

@@ -287,7 +287,7 @@ class Lanes:
         return Strip(shapes, "who reads each partition")
 
     def second_readers(self, window: Window, most: int) -> tuple[Shape, ...]:
-        """Return stretches in which a partition has two readers, at most `most`; the longest are shown."""
+        """Return the longest stretches in which a partition has two readers, at most `most` of them."""
         life = self.timeline.zombies
         rows = np.flatnonzero(window.overlaps(life.start, life.end))
         lane = self._rank[life.partition[rows]]

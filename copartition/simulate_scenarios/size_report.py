@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _SHOWN = 5
-"""The most trials of a table."""
+"""The most trials that a table shows."""
 
 
 def sizes_json(sizes: Sequence[Size]) -> str:

@@ -291,7 +291,7 @@ def logged_scenario(
 _EVENTS = {Cause.JOINED, Cause.LEFT, Cause.EXPIRED, Cause.POLL}
 """The causes that become events of a scenario."""
 _LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
-"""The causes that cannot become events, because logs tell too little; the scenario names them as left out."""
+"""The causes that cannot become events, because logs show too little; the scenario lists them as left out."""
 
 
 def _member_events(history: GroupHistory) -> list[_MemberEvent]:

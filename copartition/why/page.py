@@ -173,8 +173,8 @@ def _generations(window: Window, timed: Sequence[tuple[LoggedRebalance, float]])
 def moment(seconds: float, span_s: float = 0) -> str:
     """Return a time as text, as exactly as an axis needs it.
 
-    That is the time of day; with the date on an axis of more than a day, and with milliseconds on an axis of
-    less than ten seconds.
+    The text is the time of day. It has the date, too, on an axis of more than a day, and milliseconds on an
+    axis of less than ten seconds.
 
     Args:
         seconds: the time in seconds since 1970.

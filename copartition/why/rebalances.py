@@ -2,8 +2,8 @@
 
 If there is a log of the group's coordinator, the rebalances are those of that log, because a coordinator logs
 every rebalance. Clients' logs then add what the coordinator cannot know, such as an application that did not
-poll. Without it, each generation that members joined is a rebalance (`client_rebalances`). Times are seconds
-since 1970, and lengths of time are seconds.
+poll. Without a coordinator's log, each generation that members joined is a rebalance (`client_rebalances`).
+Times are seconds since 1970, and lengths of time are seconds.
 """
 
 import re
@@ -178,7 +178,7 @@ _COMINGS = {
     Kind.EXPIRED: Cause.EXPIRED,
     Kind.LATE: Cause.LATE,
 }
-"""Statements of a broker that a member came or went, with their causes."""
+"""Kind of a broker's statement that a member joined or is gone -> the cause of the rebalance."""
 
 
 def _classic(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:

@@ -1,6 +1,6 @@
 """Report on rebalances as text and as JSON; `page.py` has the same as an HTML page.
 
-JSON has all rebalances. Text and page leave out the earliest ones of a group that has many.
+JSON has all rebalances. Text and page leave out the earliest rebalances of a group that has many.
 """
 
 from __future__ import annotations

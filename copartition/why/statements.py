@@ -498,7 +498,7 @@ _JAVA_PREFIX = re.compile(
     r"(?:instanceId=(?>(?P<instance>.+?)(?=, clientId=)), )?"
     r"clientId=(?>(?P<client>.+?)(?=, groupId=)), groupId=(?>(?P<group>.+?)(?=\](?:\s|$)))\]\s*+"
 )
-"""The prefix that a Java client writes before each message: its program, static member, client and group."""
+"""Pattern of the prefix of a Java client's messages: its program, static member, client and group."""
 _ANY_GROUP = re.compile(r'Group "(?P<group>[^"]++)"')
 _BROKER = ("classic", "consumer", "modern", "share", "streams")
 """The tables of `patterns.toml` with the messages of brokers, in the order in which they are tried."""

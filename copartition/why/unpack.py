@@ -182,11 +182,11 @@ class Stamp(NamedTuple):
 
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
-"""The name of a month, short or whole."""
+"""Pattern of the name of a month, short or whole."""
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?"
-"""A time of day, with or without a fraction of a second."""
+"""Pattern of a time of day, with or without a fraction of a second."""
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
-"""A zone, which may be missing."""
+"""Pattern of a time zone, which may be missing."""
 # Java writes a coordinator's id as a number just below 2^31, "(id: 2147483646". The pattern excludes it,
 # because as seconds since 1970 it would be a time in 2038.
 _STAMPS = re.compile(

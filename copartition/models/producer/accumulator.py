@@ -186,7 +186,7 @@ class Accumulator:
         return not (queue and queue[-1].has_room(payload, int(now)))
 
     def ready(self, now: float, *, everything: bool = False) -> set[int]:
-        """Return the brokers to which a batch can be sent: a full one, or one that has lingered.
+        """Return the brokers to which a batch can be sent: a full batch, or a batch that has lingered.
 
         With `everything`, any batch can be sent. The sender calls this before it sends, and here the sticky
         partitioner is given the lengths of the queues.

@@ -119,8 +119,8 @@ class _Batch:
     """Holds a batch as the sender sees it.
 
     `number` is the batch's index among the batches produced. `attempts` counts how often it was sent, and
-    `sent_ms` is when that last happened. It is not sent before `not_before_ms`. `sequence` is None until the
-    batch is first sent, again after a new epoch has begun, and always without idempotence.
+    `sent_ms` is when that last happened. A retry is not sent before `not_before_ms`. `sequence` is None until
+    the batch is first sent, again after a new epoch has begun, and always without idempotence.
     """
 
     number: int

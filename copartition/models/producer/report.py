@@ -23,7 +23,7 @@ BATCHING_LIMITS = (
     "no compression, no retries, no other producers, no time for the work in the producer itself and no "
     "pauses of machines: the latencies are a floor, on which a real system's tail comes"
 )
-"""What the models of batching leave out, as a sentence for every report."""
+"""A sentence for every report, which names the facts that the models of batching leave out."""
 
 
 def verdicts(tunings: Sequence[Tuning]) -> list[str]:
@@ -150,7 +150,7 @@ DELIVERY_LIMITS = (
     "one producer that writes to one partition, a record a batch, at an even pace; a broken connection is "
     "there again at once, and a new leader is known at once"
 )
-"""What the model of delivery assumes in every case, as a sentence."""
+"""A sentence for every report, which names the assumptions of the model of delivery."""
 
 
 class Case(NamedTuple):

@@ -460,7 +460,7 @@ class _Run:
 
 
 def _endless(group: ShareGroup, now_ms: float) -> ScenarioError:
-    """Return the error for a run that delivers records without an end in sight."""
+    """Return the error for a run that has made more than `MOST_DELIVERIES` deliveries."""
     return ScenarioError(
         f"after {now_ms:g} ms the share group's {group.records:,} records were delivered more than "
         f"{MOST_DELIVERIES:,} times in all, which is where a run is given up: give it fewer records, a "
