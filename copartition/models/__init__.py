@@ -1,7 +1,7 @@
-"""Model what settings do: a producer's batching and delivery, a share group's lock and number of members.
+"""Compute the effect of settings: on a producer's batches and deliveries, and on a share group's records.
 
 `producer` and `share_groups` have the models, with their reports. `events` is the clock of every model, and
-`record_stream` the records that a producer gets. `command` presents the answers.
+`record_stream` supplies the records that a producer gets. `command` presents the answers.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The commands `copartition model ...`, which compute what settings of producers and share groups do.
+"""Define the commands `copartition model ...`, which compute the effect of a client's or group's settings.
 
 Modules that only a run needs are imported inside the functions, so that `--help` stays fast.
 """
@@ -129,7 +129,8 @@ def batching(
     from copartition.models.producer.tuning import tune_producer  # noqa: PLC0415
     from copartition.models.record_stream import chance_stream, read_stream  # noqa: PLC0415
 
-    # The records are recorded ones from a file, or random ones.
+    # The records come from the user's file or are drawn at random. Both have the same type, so all that
+    # follows treats them alike.
     stream: RecordStream
     if source is not None:
         stream = read_stream(source)
@@ -248,7 +249,8 @@ def delivery(
     faults = Faults(
         refused=refused, request_lost=request_lost, ack_lost=ack_lost, leader_changes=leader_changes
     )
-    # The followers leave the in-sync replicas at once, so that the next change of leader is an unclean one.
+    # A lag limit of 0 ms removes the followers from the in-sync replicas at once, so that the next change of
+    # leader is an unclean one.
     if unclean is not None:
         faults = replace(faults, followers_gone_ms=unclean, replica_lag_time_max_ms=0.0)
     times = {"interval_ms": interval, "round_trip_ms": round_trip, "replication_ms": replication}
@@ -282,7 +284,7 @@ def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
 
 
 def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float | Ending]:
-    """Return offset -> kind of the special records.
+    """Return the kind of each special record by the record's offset.
 
     Raises:
         BadParameter: a record is given twice with different kinds.

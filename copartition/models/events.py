@@ -28,7 +28,7 @@ class EventQueue:
         heappush(self._heap, (time, next(self._turn), event))
 
     def is_due(self, time: float) -> bool:
-        """Return whether an event is planned up to this time."""
+        """Return whether an event is planned for this time or an earlier one."""
         return bool(self._heap) and self._heap[0][0] <= time
 
     def let_next_happen(self) -> None:

@@ -1,4 +1,4 @@
-"""Read or draw the records of a producer: recorded ones, or ones that come at random times."""
+"""Read the records of a producer from a file, or draw records that come at random times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_RECORDS = 200_000
 """The most records of a stream.
 
-For each pair of settings a model takes a second for some ten thousand of them.
+A model takes about a second for ten thousand records, and runs again for each pair of settings.
 """
 
 _FEWEST = 2_000
@@ -42,8 +42,8 @@ class RecordStream:
         times_ms: when each record is sent, in milliseconds from the first one.
         value_bytes: bytes of each value.
         key_bytes: bytes of each key; -1 for null.
-        keys: the keys; None if they are not known.
-        partitions: the partition of each record, -1 if the producer chose it; None if they are not known.
+        keys: the key of each record, None for a null key; None instead of the list if keys are not known.
+        partitions: the partition of each record, -1 if the producer chose it; None if no partition is known.
         assumed: the assumptions about the records, as sentences.
     """
 
@@ -57,7 +57,8 @@ class RecordStream:
     def place_keys(self, partitions: int, client: str, seed: int) -> NDArray[np.int64]:
         """Return the partition of each record with a key, by the client's rule; -1 for the others.
 
-        Keys that are not known are spread evenly at random.
+        If the stream has partitions, these are returned instead. Keys that are not known are spread evenly at
+        random.
 
         Args:
             partitions: the partition count of the topic.
@@ -70,7 +71,7 @@ class RecordStream:
         if self.keys is None:
             placed = np.random.default_rng(seed).integers(0, partitions, len(self.times_ms))
         else:
-            # A null key's partition is not used.
+            # The partition of a null key is replaced by -1 below, so any key can stand in for it here.
             placed = partition_batch([key or b"" for key in self.keys], partitions, profile=client).astype(
                 np.int64
             )
@@ -80,7 +81,7 @@ class RecordStream:
 def chance_stream(
     rate: float, value_bytes: int, key_bytes: int | None, *, limit_ms: float, seed: int
 ) -> RecordStream:
-    """Return records at random times, for long enough to show a latency of `limit_ms`.
+    """Return records at random times; the stream is long enough to show a latency of `limit_ms`.
 
     The records come independently of one another, so the times between them are exponentially distributed.
 
@@ -92,17 +93,17 @@ def chance_stream(
         seed: the seed of the times.
 
     Raises:
-        SourceError: this would take more than `MOST_RECORDS`.
+        SourceError: the stream would need more than `MOST_RECORDS` records.
     """
-    # The stream lasts two seconds, but has between `_FEWEST` and `_USUAL` records; more if the latency needs
-    # it.
+    # The stream lasts `_SECONDS`, but has at least `_FEWEST` and at most `_USUAL` records. It has more only
+    # if a shorter stream could not show the latency.
     records = int(max(min(max(rate * _SECONDS, _FEWEST), _USUAL), rate * limit_ms * _LIMITS / 1000))
     if records > MOST_RECORDS:
         raise SourceError(
             f"{rate:g} records a second take {records:,} to tell a latency of {limit_ms:g} ms, and "
             f"{MOST_RECORDS:,} can be simulated; give a part of the rate with its part of the brokers"
         )
-    # The first record comes at 0 ms.
+    # The first gap is subtracted, so that the first record comes at 0 ms.
     gaps = np.random.default_rng(seed).exponential(1000 / rate, records)
     return RecordStream(
         np.cumsum(gaps) - gaps[0],
@@ -115,8 +116,8 @@ def chance_stream(
 def read_stream(path: str | Path) -> RecordStream:
     """Return the records of a CSV file with the columns `time_ms`, `value_bytes`, and `key` or `partition`.
 
-    An empty key is null; an empty partition means that the producer chose. Times may begin anywhere but must
-    not go back.
+    An empty key is null; an empty partition means that the producer chose it. Times are in milliseconds; they
+    may begin at any number but must not go back.
 
     Raises:
         SourceError: the file is not such a CSV, has no records or too many, or a cell is not a number.

@@ -1,8 +1,9 @@
 """Simulate deploys: run and show scenarios from files and captured groups, and search for a group's size.
 
-`episodes` makes scenarios of a record, `learned` learns from it how long a rebalance takes, and `replay`
-compares it with the model. `size_search` decides how many consumers are enough. `report`, `report_text`,
-`size_report`, `page` with its `lanes`, `command` and `size_command` present the answers.
+A record is a file in which `copartition watch` has written the states of a group over time. `episodes` makes
+scenarios of a record, `learned` learns from it how long a rebalance takes, and `replay` compares it with the
+model. `size_search` decides how many consumers are enough. `report`, `report_text`, `size_report`, `page`
+with its `lanes`, `command` and `size_command` present the answers.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The command `copartition simulate`: it runs scenarios, compares records with the model, and replays logs.
+"""Define the command `copartition simulate`, which runs scenarios, compares records, and replays logs.
 
 Modules that only a run needs are imported inside the functions, so that `--help` stays fast.
 """
@@ -47,11 +47,12 @@ class ScenarioInputs(NamedTuple):
     """Holds the options about scenarios that `simulate` and `size` have in common.
 
     Attributes:
-        assignors: the strategies to run each scenario with; if empty, its own.
+        assignors: the strategies to run each scenario with; if empty, each scenario runs with its own
+            strategy.
         pace: settings of every scenario, and how fast a deploy of a captured group goes.
-        seed: the seed in place of the scenario's; None for its own.
-        deploys: what happens to a captured group, in the words of `parse_happening`; empty if the files are
-            scenarios.
+        seed: the seed of every scenario; None if each scenario has its own seed.
+        deploys: the deploys, crashes and the like of a captured group, in the words of `parse_happening`;
+            empty if the user gives none, as for scenario files.
         group: the group to read from a capture that has several.
         config: librdkafka's settings of a cluster, for live:GROUP.
     """
@@ -141,7 +142,7 @@ def _build_inputs(
     grow: dict[str, int],
     **others: Any,
 ) -> ScenarioInputs:
-    """Return the `ScenarioInputs` of the options; what happens is put in the words of `parse_happening`."""
+    """Return the `ScenarioInputs` of the options; deploys and the like become words for `parse_happening`."""
     happenings = (
         *deploys,
         *(f"add {members}" for members in joins),
@@ -319,7 +320,7 @@ def _report(
         runs: the number of seeds of each; None for one run.
         output: format and file.
         html: the path of a page; None for no page.
-        answers: True for captured groups; then the report begins with what stops.
+        answers: True for captured groups; then the report begins with how long partitions are not read.
     """
     from copartition.deploys.answer import exit_code_of  # noqa: PLC0415 - only here
     from copartition.deploys.stops import stops_of  # noqa: PLC0415 - only here
@@ -380,17 +381,18 @@ def _run_seeds(
         base: the scenario with its assumptions.
         name: its name in the report.
         runs: number of seeds.
-        answers: whether the scenario is of a captured group, so that what stops is computed.
+        answers: whether the scenario is of a captured group; then `Stops` are computed, too.
 
     Returns:
-        The figures of every run, the first run, and what stops; None for the last if not `answers`.
+        The figures of every run, the first run, and the `Stops`, which are None if `answers` is False.
     """
     from copartition.deploys.stops import measure, run_phases, sum_up_stops  # noqa: PLC0415 - only this command
     from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - as above
 
     scenario = base.scenario
     if answers:
-        # A captured group does not show at which moment of a heartbeat interval its deploy begins.
+        # A captured group does not show at which moment of a heartbeat interval its deploy begins, so the
+        # runs begin at moments spread over an interval.
         results = run_phases(scenario, runs)
     else:
         results = simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs))
@@ -410,20 +412,20 @@ def _run_seeds(
 
 
 def _compare_log(log: BinaryIO) -> int:
-    """Run again what a log records, and return the exit code: 0 if it is the same, 1 if it differs.
+    """Run the scenarios of a log again, and return the exit code: 0 if the log is the same, 1 if it differs.
 
     The first difference is printed.
     """
     from copartition.simulation.outcome.log import replay  # noqa: PLC0415 - only this command needs it
 
-    # A file without line breaks is read in parts of this size.
+    # Each read has a bound, because a file without line breaks would be read into memory as a whole.
     difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))
     if difference is None:
         write("the same\n")
         return 0
     write(f"line {difference.line} differs from character {difference.column} on\n")
     for which, line in (("logged", difference.logged), ("now", difference.now)):
-        # Lines of a log may be very long: only the part around the difference is shown.
+        # Lines of a log may be very long, so only the part around the difference is shown.
         start = max(0, difference.column - _SHOWN // 2)
         shown = "(no such line)" if line is None else visible(line.rstrip("\n")[start : start + _SHOWN])
         write(f"{which:>6}: {'... ' if start else ''}{shown}\n")

@@ -1,7 +1,8 @@
 """Cut a record of a group into episodes, and make a scenario of each.
 
-An episode goes from one settled step to the next. Steps are numbered from 0 on. Names that end with `_ms` are
-milliseconds; all other times are seconds since 1970.
+A look is one reading of the group's state by `copartition watch`. A step of a record is a state that a look
+was the first to show, numbered from 0 on. An episode goes from one settled step to the next. Names that end
+with `_ms` are milliseconds; all other times are seconds since 1970.
 """
 
 from collections.abc import Sequence
@@ -42,8 +43,8 @@ begin at all moments of an interval.
 NAMING_NOBODY = (Phase.PAUSED, Phase.COMPUTING)
 """Phases in which the coordinator names no owner of a partition.
 
-In the other phases it names an owner: one that it has not noticed to be gone, or one that has just got the
-partition.
+In the other phases it names an owner, even if that owner does not read: it may be gone without the
+coordinator noticing, or may have only just got the partition.
 """
 
 
@@ -66,7 +67,7 @@ class NamedStep(NamedTuple):
         state = self.step.state
         if not state.members:
             return state.status == "Empty"
-        # A group without partitions has no owner to compare.
+        # `all` is true for an empty array, but a group without partitions has no owners to compare.
         return state.status == "Stable" and len(state.member) > 0 and bool((state.member >= 0).all())
 
     @property
@@ -105,8 +106,8 @@ class Episode:
     def plan_members(self, assignor: str) -> GroupState:
         """Return the assignment that the strategy makes for the members after the episode.
 
-        Before it, members own the partitions that they owned before the episode. A member that is new, or has
-        a new id, owns none. But a static member keeps its partitions across a restart (KIP-345).
+        The strategy starts from the owners before the episode. A member that is new, or has a new id, owns
+        nothing then. But a static member keeps its partitions across a restart (KIP-345).
         """
         before, after = self.steps[0], self.steps[-1]
         new = {cause.name for cause in self.causes if cause.kind in {ChangeKind.JOINED, ChangeKind.RESTARTED}}
@@ -130,17 +131,18 @@ class Episode:
     ) -> Scenario:
         """Return a scenario with the causes as events, each at a random time between two looks.
 
-        Before the record the group was quiet for about an hour; later, since its last settled step.
+        The group is quiet before the first event: for about an hour if the episode begins with the record's
+        first step, and since the episode's first step otherwise.
 
         Args:
             assignor: the strategy that the group runs.
             seed: decides the times that no look shows.
-            closing_ms: how long a member that closes is at work before it tells the coordinator, which is
-                when a look can show it.
+            closing_ms: how long a member that closes works before it tells the coordinator. A look can show
+                the change only after that.
             client: the client of all members, which no record shows.
 
         Returns:
-            A scenario whose first event comes at 0 ms, or `closing_ms` later if no member closes then.
+            A scenario whose first event comes at 0 ms, or at `closing_ms` if it is not a member that closes.
         """
         random = np.random.default_rng(seed)
         # Looks take some time, so times drawn for two looks may be in the wrong order. The order of looks is
@@ -198,16 +200,16 @@ class Episode:
         return longest
 
     def _counts(self) -> dict[str, int]:
-        """Return the partition count of each topic before, or after if no member read the topic before."""
+        """Return each topic's partition count before the episode, or after it if no member read it before."""
         before, after = self.steps[0].step.state, self.steps[-1].step.state
-        # Counts before take precedence, because growth comes as an event.
+        # The counts from before the episode take precedence, because the growth of a topic comes as an event.
         return after.counts_by_topic | before.counts_by_topic
 
     def _consumers(self, client: SimulatedClient) -> dict[str, Consumer]:
         """Return each member as a consumer, by name; if a member is in several steps, the first step counts.
 
-        A static member that left counts as dynamic here. The coordinator has just dropped it, and a static
-        member would be dropped only after its session.
+        A static member that left counts as dynamic here, because the record shows that the coordinator has
+        dropped it. In a simulation, a static member that leaves would be dropped only after its session.
         """
         left = {cause.name for cause in self.causes if cause.kind is ChangeKind.LEFT}
         topics = self._counts()
@@ -230,7 +232,7 @@ def _drawn_ms(step: RecordStep, random: np.random.Generator) -> float:
 
     Args:
         step: the step; the first one of a record has no look before it, so it has its own time.
-        random: draws once for every step, so that a step's draw does not depend on the others' looks.
+        random: draws once for every step, so that the draw of a step does not depend on other steps.
     """
     return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
 
@@ -240,15 +242,16 @@ def _event(
 ) -> Event:
     """Return the scenario's event for a cause.
 
-    A member that restarted is away for half of the time between two looks. Members begin to close
-    `closing_ms` before the other events, because the coordinator hears of it that much later.
+    A member that restarted is away for half of the time between two looks. A member begins to close at
+    `at_ms`, and the coordinator hears of it `closing_ms` later. So events of other kinds are delayed by
+    `closing_ms`, too: all causes then reach the coordinator in the order that the record shows.
 
     Args:
         cause: the change that a look showed.
-        at_ms: the time of the event, milliseconds from the first one on.
+        at_ms: the time of the event, in milliseconds from the first event on.
         consumers: the members by name.
-        step: the look that showed it, for the time since the look before.
-        closing_ms: how long a member that closes is at work before the coordinator hears of it.
+        step: the step that showed the change; it has the time of the look before.
+        closing_ms: how long a member that closes works before the coordinator hears of it.
     """
     name = str(cause.name)
     match cause.kind:
@@ -259,7 +262,7 @@ def _event(
         case ChangeKind.GREW:
             return Grow(at_ms + closing_ms, name, int(cause.after or 0))
         case _:
-            # Half of the time between the looks, from seconds to milliseconds.
+            # The time between the looks is in seconds. Multiplied by 500, it is half of that time in ms.
             away_ms = 0 if step.since is None else 500 * (step.at - step.since)
             return Restart(at_ms, name, away_ms + closing_ms)
 
@@ -271,7 +274,7 @@ def see(steps: Sequence[RecordStep]) -> list[NamedStep]:
 
 
 def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
-    """Return the stretches between settled steps in which members, partitions or owners changed."""
+    """Return the episodes in which members, partitions or owners changed, in order."""
     settled = [number for number, step in enumerate(steps) if step.settled]
     episodes = [Episode(first, steps[first : last + 1]) for first, last in pairwise(settled)]
     return [
@@ -293,17 +296,17 @@ def state_owners(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int
 
 
 class DurationBounds(NamedTuple):
-    """Holds bounds that looks give a length of time, in ms; `most` is None if it began before the record."""
+    """Holds bounds of a length of time in ms, from looks; `most` is None if it began before the record."""
 
     least: float
     most: float | None
 
 
 def recorded_bounds(episode: Episode) -> DurationBounds | None:
-    """Return the longest time in milliseconds for which a moved partition had no owner; None if none moved.
+    """Return bounds of the longest time for which a moved partition had no owner; None if none moved.
 
-    New partitions do not count, because no look shows since when they exist. `most` is None as soon as one
-    partition has no upper bound.
+    New partitions do not count, because no look shows when they began to exist. `most` is None if at least
+    one partition has no upper bound.
     """
     moved = [
         change
@@ -319,10 +322,10 @@ def recorded_bounds(episode: Episode) -> DurationBounds | None:
 
 
 def whole_bounds(episode: Episode) -> DurationBounds | None:
-    """Return `recorded_bounds` of an episode that can be compared with the model's times, else None.
+    """Return the `recorded_bounds` of an episode; None if they cannot be compared with the model's times.
 
-    Its cause must be known, and its length bounded on both sides. An episode with a topic that grew is left
-    out, because no look shows when it grew.
+    They can be compared if the cause of the episode is known, and if they have both bounds. An episode in
+    which a topic grew is left out, because no look shows when it grew.
     """
     kinds = {cause.kind for cause in episode.causes}
     usable = kinds and ChangeKind.GREW not in kinds and episode.steps[-1].names and episode.steps[0].names

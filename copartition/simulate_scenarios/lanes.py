@@ -1,8 +1,8 @@
-"""Draw partitions as lanes over time: the phases of each, and the consumers that read it.
+"""Draw partitions as lanes over time: the phases of each partition, and the consumers that read it.
 
-If few enough rectangles are needed, each is exact, and neighbouring lanes that are equal share one. Otherwise
-the picture becomes a grid with fewer lanes and, if that is still too much, with coarser time. So the size of
-a page is bounded, however large the group is and however long the run.
+If few enough rectangles are needed, each rectangle is exact, and neighbouring lanes that are equal share one.
+Otherwise the picture becomes a grid with fewer lanes and, if that is still too much, with coarser time. So
+the size of a page is bounded, however large the group is and however long the run lasts.
 
 There are three index spaces. A partition's *flat index* counts the partitions of all topics, in the order of
 `Timeline.first`. Its *rank* is its place from the top of the picture. A *lane* is a rank or, in a grid, a
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     row: int
 
     def at_times(self, window: Window, columns: int) -> Block:
-        """Return a block of a grid of so many columns with its times in ms in place of its columns."""
+        """Return a block of a grid with times in ms in place of its columns; `columns` is their number."""
         start, end = (window.at(column * WIDTH / columns) for column in (self.start, self.end))
         return self._replace(start=start, end=end)
 
@@ -73,14 +73,15 @@ def merge(
     Times count as equal if they are in the same multiple of `grain`. All columns have shape (rows,).
 
     Args:
-        grain: the length of time that is too short to be seen, above 0.
+        grain: the length of time below which a difference cannot be seen, above 0.
         lane: the lane of each row.
         start: when each row begins.
         end: when each row ends.
         same: columns of whole numbers that must be equal within a rectangle.
     """
     alike = (np.floor(start / grain), np.floor(end / grain), *same)
-    # lexsort sorts by its last key first. So rows that are alike come together, in the order of their lanes.
+    # `lexsort` takes its last key as the most important one, so rows that are alike come together, in the
+    # order of their lanes.
     order = np.lexsort((lane, *alike))
     joins = np.diff(lane[order]) == 1
     for column in alike:
@@ -139,8 +140,8 @@ def coverage(
     Args:
         window: the time that the grid shows.
         lane: the lane of each stretch in the grid, shape (stretches,).
-        start: when each begins; one outside the window counts from its edge.
-        end: when each ends; may be infinite.
+        start: when each stretch begins; a time outside the window counts as that of the window's edge.
+        end: when each stretch ends, as `start`; may be infinite.
         shape: number of lanes and columns of the grid.
 
     Returns:
@@ -176,11 +177,11 @@ _FLATTEST = 0.5
 _SEEN = 2.0
 """The least width and height of a rectangle that must not be overlooked, in pixels."""
 _SEEN_PART = 0.25
-"""The largest part of the height of all lanes that such rectangles may take together."""
+"""The largest part of the height of all lanes that the rectangles enlarged to `_SEEN` may take together."""
 _NAMED = 40
 """The most partitions that a tooltip names."""
 _LEAST = 1e-7
-"""A part of a partition in a cell below this is only rounding."""
+"""The least average of a phase in a cell, in partitions; a lower value is only an error of rounding."""
 
 PHASES = (Phase.COMPUTING, Phase.HANDOVER, Phase.PAUSED, Phase.UNNOTICED)
 """Phases in which a partition stands still; if several share a pixel, the last of them is visible."""
@@ -286,7 +287,7 @@ class Lanes:
         return Strip(shapes, "who reads each partition")
 
     def second_readers(self, window: Window, most: int) -> tuple[Shape, ...]:
-        """Return stretches in which a partition has two readers, at most `most`; the longest are shown."""
+        """Return the longest stretches in which a partition has two readers, at most `most` of them."""
         life = self.timeline.zombies
         rows = np.flatnonzero(window.overlaps(life.start, life.end))
         lane = self._rank[life.partition[rows]]
@@ -304,14 +305,16 @@ class Lanes:
         )
 
     def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
-        """Return phases as a grid: each cell has the phase of most of its partitions that stand still.
+        """Return phases as a grid, in which each cell shows one phase.
 
-        The colour is deeper the more of the cell's partitions stand still.
+        Of the partitions of a cell that stand still, most are in that phase. The more of the cell's
+        partitions stand still, the deeper is its colour.
 
         Args:
             window: the time that is shown.
-            rows: the rows of the timeline that stand still in it.
-            most: the number of rectangles above which the number of columns is halved, again and again.
+            rows: the rows of the timeline in that time in which a partition stands still.
+            most: the highest number of rectangles. The number of columns is halved until there are not more,
+                or until there are `_FEWEST_COLUMNS`.
         """
         life = self.timeline
         lanes = self._grid_lanes()
@@ -331,8 +334,8 @@ class Lanes:
             standing[standing < _LEAST] = 0
             share = standing.sum(axis=0) / np.maximum(existing, 1e-9)
             depth = np.searchsorted(DEPTHS, share - 1e-9).clip(max=len(DEPTHS) - 1)
-            # One number stands for phase and depth, from 1 on; 0 is a cell in which no partition stands
-            # still.
+            # One number from 1 on stands for phase and depth. 0 stands for a cell in which no partition
+            # stands still.
             label = np.where(share > 0, standing.argmax(axis=0) * len(DEPTHS) + depth + 1, 0)
             blocks = merged_cells(label)
             columns = label.shape[1]
@@ -383,9 +386,9 @@ class Lanes:
         return example
 
     def _sample(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
-        """Return readers as a grid: one partition of each lane, at one moment of each column.
+        """Return readers as a grid: the reader of one partition of each lane, at one moment of each column.
 
-        Pauses shorter than a column are left out; otherwise some would show and others would not, by chance.
+        Pauses that are shorter than a column are left out. Otherwise it would be chance which of them show.
         """
         life = self.timeline
         lanes = self._grid_lanes()
@@ -409,7 +412,7 @@ class Lanes:
             label[lane, lives] = life.consumer[read[place[lives]]] + 1
         blocks = merged_cells(label)
         while len(blocks.row) > most and label.shape[1] > _FEWEST_COLUMNS:
-            # Every other moment is left out. Readers cannot be averaged as shares can.
+            # Every other moment is left out, because readers cannot be averaged as shares can.
             label = label[:, ::2]
             blocks = merged_cells(label)
         shapes: dict[str, list[Shape]] = {}
@@ -461,8 +464,8 @@ class Lanes:
 
         Args:
             window: the time that is shown.
-            lanes: the lanes that the height is divided into.
-            block: the rectangle, its beginning and end in ms.
+            lanes: the number of lanes into which the height is divided.
+            block: the rectangle, with its beginning and end in ms.
             thinnest: the least width in pixels.
             flattest: the least height in pixels.
         """

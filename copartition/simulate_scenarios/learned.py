@@ -1,15 +1,16 @@
 """Learn from a record how long a rebalance takes besides waiting, so that the user need not give it.
 
 A member works before it rejoins: it finishes the present batch and runs the revoke callback. A record does
-not show these two separately, and it does not show at all what members do after the assignment. Together they
-show in two ways, by the protocol of a classic group:
+not show these two separately, and it does not show at all what members do after the assignment. The sum of
+the two is learned in one of two ways, by the protocol of a classic group:
 
-- In an eager group a rebalance takes longer by that work. A simulation of it without costs shows how much is
-  waiting, for heartbeats and for the barrier. The rest is the work.
-- In a cooperative group members give partitions up between two rebalances: the first one tells them to, and
-  the second one begins when they have. The time between the two is the work.
+- In an eager group a rebalance takes longer by that work. A simulation of the rebalance without costs shows
+  how long it waits for heartbeats and for the barrier. The rest of its time is the work.
+- In a cooperative group members give partitions up between two rebalances: the first rebalance tells them to,
+  and the second one begins when they have done so. The time between the two is the work.
 
-In a KIP-848 group heartbeats decide how long a rebalance takes, even if a revoke takes long.
+In a KIP-848 group nothing is learned, because heartbeats decide how long a rebalance takes, even if a revoke
+takes long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,11 +36,11 @@ from copartition.simulation.inputs.events import SimulatedClient
 from copartition.simulation.inputs.file import with_settings
 
 LEAST = 3
-"""The fewest rebalances from which a cost is learned; of only two, each would decide half of the result."""
+"""The fewest rebalances from which a cost is learned; with only two, one would decide half of the result."""
 MOST = 12
 """The most rebalances that are used, the last ones of a record, so that a long record takes only seconds."""
 SEEDS = range(2)
-"""The seeds with which rebalances are simulated. Each seed begins at another moment of heartbeats."""
+"""The seeds of the simulations; each seed begins a rebalance at another moment between two heartbeats."""
 STEPS = 12
 """The number of costs that are tried, up to the length of the shortest rebalance."""
 LEAST_STEP_MS = 100.0
@@ -47,7 +48,8 @@ LEAST_STEP_MS = 100.0
 CLIENTS: tuple[SimulatedClient, ...] = ("java", "librdkafka")
 """The clients that are tried, because a record does not show which one the members are.
 
-After a rebalance Java's heartbeats begin anew, as those of all others do; librdkafka's go on as before it.
+After a rebalance the heartbeats of Java's client begin anew, as those of all other clients do, except that
+librdkafka's heartbeats go on as before the rebalance.
 """
 HIDDEN = "assign_ms, first_fetch_ms and partition_ms"
 """The costs of what members do after the assignment, which a record does not show."""
@@ -56,8 +58,8 @@ HIDDEN = "assign_ms, first_fetch_ms and partition_ms"
 def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str, ...]]:
     """Return the pace with the cost `revoke_ms` as the record shows it, and sentences on how it was learned.
 
-    If the user has given that cost, nothing is learned. `poll_ms` and `network_ms` are not changed. They
-    count as waiting, so only the time that they do not explain is learned.
+    If the user has given that cost, nothing is learned. `poll_ms` and `network_ms` keep the values of `pace`.
+    They count as waiting, so only the time that they do not explain is learned.
 
     Args:
         path: the record.
@@ -111,19 +113,19 @@ def learn_costs(path: str | PathLike[str], pace: Pace) -> tuple[Pace, tuple[str,
 
 
 def _rebalance(steps: Sequence[NamedStep]) -> DurationBounds:
-    """Return bounds of the time from the beginning of the steps' first rebalance to the end of their last.
+    """Return bounds of the time from the beginning of an episode's first rebalance to the end of its last.
 
     Args:
-        steps: those of an episode, from one settled step to the next.
+        steps: the steps of the episode, from one settled step to the next.
     """
     return _bound_time_between(steps[1], steps[-1])
 
 
 def _handover(steps: Sequence[NamedStep]) -> DurationBounds | None:
-    """Return bounds of the time from a rebalance that takes partitions away to the one that gives them away.
+    """Return bounds of the time from a rebalance that revokes partitions to the one that assigns them.
 
-    Between the two the group is stable, and some partitions have no owner. It is None if the steps, which are
-    those of an episode and so end with a settled one, do not show that.
+    Between the two the group is stable, and some partitions have no owner. The result is None if no step
+    shows such a state. `steps` are those of an episode, so the last one is settled.
     """
     for number, step in enumerate(steps[1:], 1):
         if step.step.state.status == "Stable" and not step.settled:
@@ -136,9 +138,9 @@ def _handover(steps: Sequence[NamedStep]) -> DurationBounds | None:
 
 
 def _bound_time_between(begin: NamedStep, end: NamedStep) -> DurationBounds:
-    """Return bounds of the time between two changes, which these steps were the first to show."""
+    """Return bounds of the time between two changes; `begin` and `end` are the first steps that show them."""
     begun, ended = begin.step, end.step
-    # Only the first step of a record has no look before it, and no episode has a change in that one.
+    # Only the first step of a record has no look before it, and no change of an episode is in that step.
     last_before, last_during = begun.since or begun.at, ended.since or ended.at
     return DurationBounds(1_000 * max(last_during - begun.at, 0.0), 1_000 * (ended.at - last_before))
 
@@ -146,11 +148,11 @@ def _bound_time_between(begin: NamedStep, end: NamedStep) -> DurationBounds:
 def _standard_error(errors: Sequence[float]) -> float:
     """Return the standard error of the median of values with these errors, from their median size.
 
-    A few large errors hardly change it: a simulated member that hears of a rebalance one heartbeat too late
-    is a whole interval off.
+    The median size is used because a few large errors hardly change it. Such errors occur: if a simulated
+    member hears of a rebalance one heartbeat too late, the error is a whole interval.
     """
-    # Of normal errors the median size is 0.67 of their deviation, and a median varies 1.25 times as much as a
-    # mean.
+    # If errors are normally distributed, their median size is 0.67 of their standard deviation, and the
+    # standard error of a median is 1.25 times that of a mean.
     return 1.25 * median(map(abs, errors)) / 0.67 / sqrt(len(errors))
 
 
@@ -164,12 +166,12 @@ def _fit(
     """Return the cost with which simulated rebalances take as long as recorded ones.
 
     How long a rebalance waits for heartbeats depends on when the rebalance before it ended, and on what the
-    client does with its heartbeats while it works. So each is simulated after the one before it, and of the
-    clients the one counts that fits best.
+    client does with its heartbeats while it works. So each rebalance is simulated together with the one
+    before it, and with each of `CLIENTS`; the client that fits best is used.
 
     Args:
-        taught: the rebalances.
-        seen: the steps of the record.
+        taught: the episodes with the rebalances, in order of time.
+        seen: all steps of the record.
         strategy: the strategy of the group.
         changes: settings and costs of the simulation.
         measured: how long each rebalance took by the record, in ms.
@@ -184,7 +186,7 @@ def _fit(
     ]
 
     def errors(client: SimulatedClient, revoke_ms: float, seeds: range = SEEDS) -> list[float]:
-        """Return for each rebalance how much longer it is than in the model with this client and cost."""
+        """Return how much longer each rebalance is than in the model with this client and cost, in ms."""
         given = full_names({**changes, "revoke_ms": f"{revoke_ms:.3f}"})
         return [
             was
@@ -201,10 +203,11 @@ def _fit(
         ]
 
     def size(cost: tuple[SimulatedClient, float]) -> float:
-        """Return how wrong a client with a cost is on average; one seed is enough to tell which is best."""
+        """Return the average size of the errors in ms; one seed is enough to compare two costs."""
         return fmean(map(abs, errors(*cost, SEEDS[:1])))
 
-    # A rebalance is never shorter than the cost. Near the best of these costs, lengths grow as the cost does.
+    # A rebalance is never shorter than the cost, so higher costs are not tried. Near the best of the tried
+    # costs, simulated lengths grow as much as the cost does. So the median error brings the cost nearer.
     step_ms = max(min(measured) / STEPS, LEAST_STEP_MS)
     tried = [number * step_ms for number in range(int(min(measured) / step_ms) + 1)]
     client, cost = min(((client, cost) for client in CLIENTS for cost in tried), key=size)
@@ -217,13 +220,13 @@ def _last_ms(episode: Episode, window: Episode, result: SimulationResult, closin
     """Return how long the last rebalance of a window takes in a run, in ms; 0 if the run does not have it.
 
     Args:
-        episode: that rebalance.
-        window: the steps that the run has.
+        episode: the episode of that rebalance.
+        window: the steps that are simulated in the run.
         result: the run.
-        closing_ms: how long a member that closes is at work before it tells the coordinator.
+        closing_ms: how long a member that closes works before it tells the coordinator.
     """
-    # The run begins when a look first showed a change, or up to a look before. The last rebalance begins
-    # after the last look that did not show it.
+    # Time 0 of the run is between the look that first showed a change and the look before. The last rebalance
+    # begins after the last look that did not show it.
     first, last = window.steps[1].step, episode.steps[1].step
     begins_ms = closing_ms + 1_000 * ((last.since or last.at) - first.at)
     found = [rebalance for rebalance in result.rebalances if rebalance.started_ms >= begins_ms]

@@ -1,4 +1,4 @@
-"""Draw an HTML page with runs over one time axis: marks of events, curves of the group, and lanes.
+"""Draw an HTML page with runs over one time axis: marks of events, curves of the group, and `lanes`.
 
 Times are milliseconds of the run; positions and sizes are pixels of the page, whose width is `WIDTH`.
 """
@@ -84,7 +84,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
     """Return marks of these events; events too near to each other share one.
 
     Args:
-        happened: in order of time.
+        happened: the events, in order of time.
         window: the time that is shown; events outside it have no mark.
     """
     groups: list[list[LogEntry]] = []
@@ -161,13 +161,13 @@ class Curve(NamedTuple):
 
 
 def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, height: float) -> Curve:
-    """Return the share of the partitions that are read, the lowest in each pixel.
+    """Return the curve of the share of partitions that are read; each pixel shows its lowest share.
 
     Args:
         timeline: the phases of all partitions.
         born: when each partition began to exist; before that it does not count.
         window: the time that is shown.
-        height: of the curve, in pixels.
+        height: the height of the curve, in pixels.
     """
     if len(timeline.start) == 0:
         return Curve("", (), _SPOT)
@@ -181,10 +181,10 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
         # beginning.
         return 1 - (started - ended) / np.maximum(existing, 1)
 
-    # The share falls only when a pause begins. So the lowest share in a pixel is that at its beginning, or at
-    # the beginning of a pause in it.
+    # The share falls only when a pause begins. So the lowest share in a pixel is that at the pixel's
+    # beginning, or that at the beginning of a pause in the pixel.
     lowest = share(_edges(window, timeline.end.max())[:-1])
-    # Each moment is used once, because many pauses begin together.
+    # Many pauses begin at the same moment. To save time, each moment is looked at only once.
     moments = opens[np.diff(opens, prepend=-1.0) > 0]
     pixel, inside = _pixels(moments, window, len(lowest))
     np.minimum.at(lowest, pixel, share(moments[inside]))
@@ -193,14 +193,14 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
 
 
 def lagging(records: RecordsResult, window: Window, end: float, height: float, most: float) -> Curve:
-    """Return the records that the group is behind, the most in each pixel.
+    """Return the curve of the records that the group is behind; each pixel shows its highest number.
 
     Args:
         records: the lag over time; it is linear between two of its moments.
         window: the time that is shown.
         end: when the run ends; the curve ends there.
-        height: of the curve, in pixels.
-        most: the lag that reaches the top.
+        height: the height of the curve, in pixels.
+        most: the lag that reaches the top, in records.
     """
     edges = _edges(window, end)
     at_edges = np.interp(edges, records.lag_ms, records.lag)
@@ -213,7 +213,7 @@ def lagging(records: RecordsResult, window: Window, end: float, height: float, m
 
 
 def most_lag(records: RecordsResult, window: Window) -> float:
-    """Return the most records behind in a stretch of time."""
+    """Return the highest number of records that the group is behind in a stretch of time."""
     inside = (records.lag_ms >= window.start) & (records.lag_ms <= window.end)
     at_edges = np.interp(window, records.lag_ms, records.lag)
     return float(max(at_edges.max(), records.lag[inside].max(initial=0.0)))
@@ -238,7 +238,8 @@ def _curve(window: Window, values: NDArray[np.float64], height: float, hints: li
 
     `hints` has a text for each `_SPOT` pixels.
     """
-    # The path turns only where a value changes; most pixels equal the one before.
+    # The path has a point only for a pixel whose value differs from that of the pixel before, so that it is
+    # short: most values do not differ.
     turns = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
     steps = "".join(f"H{x}V{height * (1 - values[x]):.1f}" for x in turns.tolist())
     at = [clock(window.at(spot * _SPOT)) for spot in range(len(hints) + 1)]
@@ -249,9 +250,9 @@ def _curve(window: Window, values: NDArray[np.float64], height: float, hints: li
 DRAWN = 12
 """The most runs that a page draws."""
 _SHAPES = 12_000
-"""About the most rectangles of one kind in a chart, so that a page is small enough to send."""
+"""The approximate limit of rectangles of one kind in a chart, so that a page is small enough to send."""
 _SHAPES_EACH = (480, 4_000)
-"""The fewest and the most rectangles of one kind in a panel."""
+"""The lowest and the highest limit of rectangles of one kind in a panel."""
 _SECOND_READERS = 300
 """The most rectangles of second readers in a panel."""
 
@@ -320,12 +321,12 @@ class Chart(NamedTuple):
 
 
 def whole_run(results: Sequence[SimulationResult]) -> Chart:
-    """Return the runs from beginning to end."""
+    """Return the chart of the runs from beginning to end."""
     return _chart("whole", "The whole run", results, results, _longest_run(results))
 
 
 def charts(results: Sequence[SimulationResult]) -> list[Chart]:
-    """Return the chart of the whole runs, and each scenario's busiest disturbance up close.
+    """Return the chart of the whole runs, and a chart of each scenario's busiest disturbance up close.
 
     A disturbance that takes a quarter of the run or more has no chart of its own.
     """
@@ -348,12 +349,12 @@ def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> 
 
 
 def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
-    """Return the time around the event that stops the most, over all runs; None if no event stops anything.
+    """Return the time around the event that causes the most pauses, over all runs; None if none causes any.
 
-    An event stops the pauses that begin after it and before the next event, summed over partitions and runs.
-    The return of a consumer is not an event here. The window begins a little before the event. It ends a
-    little after the last of these pauses and of the rebalances that begin in that time, with their follow-up
-    rebalances.
+    An event counts as the cause of the pauses that begin after it and before the next event; their lengths
+    are summed over partitions and runs. The return of a consumer is not an event here. The window begins a
+    little before the event. It ends a little after the last of these pauses, of the rebalances that begin
+    before the next event, and of the follow-up rebalances of these.
 
     Args:
         results: runs of one scenario.
@@ -367,7 +368,7 @@ def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
         _, opens, closes = result.timeline.pauses()
         np.add.at(stopped, np.searchsorted(moments, opens, "right"), closes - opens)
     chosen = int(stopped[1:].argmax())
-    # Nothing follows the last event, so its end is infinite.
+    # No event follows the last one, so the time until the next event is infinite.
     first, following = [*moments.tolist(), np.inf][chosen : chosen + 2]
     last = max(_end_of_disturbance(result, first, following) for result in results)
     if last == first:
@@ -377,7 +378,7 @@ def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
 
 
 def _beginnings(happened: Sequence[LogEntry]) -> list[float]:
-    """Return the times of all events except the return of consumers that were away."""
+    """Return the times of all events except those of consumers that return after they left or crashed."""
     moments = []
     away = set()
     for entry in happened:
@@ -396,7 +397,7 @@ def _end_of_disturbance(result: SimulationResult, first: float, following: float
     Args:
         result: the run.
         first: when the event happens.
-        following: when the next one does; infinite if there is none.
+        following: when the next event happens; infinite if there is none.
     """
     _, opens, closes = result.timeline.pauses()
     last = float(closes[(opens >= first) & (opens < following)].max(initial=first))
@@ -411,7 +412,7 @@ def _end_of_disturbance(result: SimulationResult, first: float, following: float
 
 
 def _longest_run(results: Sequence[SimulationResult]) -> Window:
-    """Return the time of the longest run, at least a millisecond."""
+    """Return the time from 0 to the end of the longest run, at least a millisecond."""
     return Window(0.0, max(1.0, *(result.summary.duration_ms for result in results)))
 
 
@@ -425,8 +426,8 @@ def _chart(
     """Return a chart of some results, in the colours and with the titles that they have among all results.
 
     Args:
-        name: its id on the page.
-        title: its heading.
+        name: the chart's id on the page.
+        title: the chart's heading.
         runs: the results that are drawn.
         results: all results of the page.
         window: the time that is shown.
@@ -465,7 +466,7 @@ def _chart(
 
 
 def _facts(result: SimulationResult, window: Window) -> str:
-    """Return in a few words what happened in a stretch of time of a run."""
+    """Return a few words on the rebalances and pauses of a run in a stretch of time."""
     _, opens, closes = result.timeline.pauses()
     # `lasted` is the part of each pause that is in the window; it is 0 for a pause outside the window.
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
@@ -485,7 +486,8 @@ def simulation_html(results: Sequence[SimulationResult], stops: Sequence[Stops |
 
     Args:
         results: the runs; the first `DRAWN` have pictures and tables.
-        stops: what each scenario of a captured group stops, over many runs; empty for scenario files.
+        stops: for how long each scenario of a captured group stops partitions, over many runs, or why this is
+            not known; empty for scenario files.
     """
     drawn = results[:DRAWN]
     outages = [outage_rows(result) for result in drawn]
@@ -511,7 +513,7 @@ def simulation_html(results: Sequence[SimulationResult], stops: Sequence[Stops |
 
 
 def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
-    """Return the assumptions of the figures by run; only once, under "", if they are the same for all."""
+    """Return (run, assumptions of its figures); if they are the same for all runs, only once, with run ""."""
     by_run = {run_title(result, results): run_assumptions(result.scenario) for result in results}
     first = next(iter(by_run.values()))
     return [("", first)] if all(sentence == first for sentence in by_run.values()) else list(by_run.items())

@@ -35,7 +35,7 @@ from copartition.watch.changes import ChangeKind, GroupChange
 from partitioning.errors import SourceError
 
 SEEDS = 20
-"""Number of runs of each event, because a record does not show when heartbeats came."""
+"""Number of runs of each episode; there are several, because a record does not show when heartbeats came."""
 
 
 class Differing(NamedTuple):
@@ -64,8 +64,8 @@ class EpisodeComparison:
         causes: the changes that made the group rebalance; empty if the record shows none.
         partitions: number of partitions of the group at the end.
         differing: the partitions whose owner differs from that of the model.
-        recorded: the longest time for which a moved partition had no owner; None if none moved.
-        predicted: the same time in the model; None if the record shows no cause.
+        recorded: bounds of the longest time for which a moved partition had no owner; None if none moved.
+        predicted: the same time in the model's runs; None if the record shows no cause.
     """
 
     first: int
@@ -78,7 +78,7 @@ class EpisodeComparison:
 
     @property
     def in_time(self) -> bool | None:
-        """True if the model's range overlaps the recorded bounds; None if there is nothing to compare."""
+        """True if the model's range overlaps the recorded bounds; None if one of the two is not known."""
         if self.recorded is None or self.predicted is None:
             return None
         ends = float("inf") if self.recorded.most is None else self.recorded.most
@@ -92,11 +92,11 @@ class Replay:
     Attributes:
         group: name of the group; None if the record does not show it.
         assignor: the strategy of the model.
-        runs: number of runs of the model for each event.
+        runs: number of runs of the model for each episode.
         steps: number of steps of the record.
-        seconds: the time from its first to its last step.
+        seconds: the time from the record's first to its last step, in seconds.
         compared: the episodes, in the order of time.
-        assumed: sentences on what the record does not show and was assumed.
+        assumed: the assumptions about facts that the record does not show, as sentences.
         warnings: sentences on parts of the record that are missing, or were left out.
     """
 
@@ -121,13 +121,13 @@ def replay_record(
     changes: Mapping[str, str] | None = None,
     seeds: Sequence[int] = range(SEEDS),
 ) -> Replay:
-    """Compare a record with the model, event by event, each from the state that was recorded before it.
+    """Compare a record with the model, episode by episode, each from the state that was recorded before it.
 
     Args:
         path: the record.
-        assignor: the assignor that the group is assumed to use; None: the one in the record.
+        assignor: the assignor that the group is assumed to use; None for the assignor in the record.
         changes: settings and costs of the model, see `with_settings`.
-        seeds: one for each run of an event.
+        seeds: the seeds; each episode is simulated once with each of them.
 
     Raises:
         SourceError: the file is no complete record, shows no settled group, or names no assignor.
@@ -148,7 +148,7 @@ def replay_record(
     assumed: dict[str, None] = {}
     compared = []
     for episode in episodes(named_steps):
-        # Nothing can be assigned in a group without members.
+        # In a group without members nothing can be assigned, so the recorded state itself is compared.
         planned = episode.plan_members(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
@@ -170,8 +170,8 @@ def replay_record(
 def _check_whole(path: str | PathLike[str], steps: Sequence[RecordStep]) -> None:
     """Raise `SourceError` if the times of a record show that lines are missing or out of order.
 
-    Otherwise a record without its beginning, or two records in one file, would be compared with events that
-    never happened.
+    Without this check, events that never happened would be compared with the model if a record lacks its
+    beginning, or if a file has two records.
     """
     if steps[0].since is not None:
         raise SourceError(f"{path}: line 1 has a time `since`, so the record's beginning is missing")
@@ -208,7 +208,7 @@ def _strategy(path: str | PathLike[str], steps: Sequence[RecordStep], assignor: 
 
 
 def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence[NamedStep]) -> list[str]:
-    """Return the parts of the record that are missing, or were left out."""
+    """Return sentences on the parts of the record that are missing, or were left out."""
     warnings = []
     if not read_text(path).endswith("\n"):
         warnings.append("the last line is cut, and left out")
@@ -229,7 +229,7 @@ def _compare(
         planned: the assignment that the strategy makes.
         strategy: the strategy of the runs.
         changes: settings and costs of the model.
-        seeds: one for each run.
+        seeds: the seed of each run.
     """
     after = episode.steps[-1]
     name_of = dict(zip((member.id for member in after.step.state.members), after.names, strict=True))
@@ -260,7 +260,7 @@ def _compare(
 def _assumptions(
     compared: Sequence[EpisodeComparison], settings: Settings, runs: int, *, consumer: bool
 ) -> list[str]:
-    """Return what no record shows, for the kinds of causes that occurred.
+    """Return the assumptions about facts that no record shows, for the kinds of causes that occurred.
 
     Args:
         compared: the episodes.

@@ -24,7 +24,7 @@ WORDS = read_toml(__package__, "words.toml")
 
 
 def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
-    """Return the part of the title that scenarios have in common, and for each the part that differs.
+    """Return the part of the title that scenarios have in common, and each scenario's part that differs.
 
     The differing part is the name, the assignor, or both.
 
@@ -55,12 +55,12 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
     outages = [*result.outages]
     if len(outages) <= CAUSES + 1:
         return outages
-    # Sorted by pause; of equal pauses the earlier one comes first.
+    # The longest pause comes first; of equal pauses, the earlier outage comes first.
     longest = sorted(range(len(outages)), key=lambda number: -outages[number].pause_ms)
     shown = [outages[number] for number in sorted(longest[:CAUSES])]
     rest = [outages[number] for number in longest[CAUSES:]]
     lasted = {f"{name}_ms": sum(phases(outage)[name] for outage in rest) for name in PHASE_NAMES.values()}
-    # If there is no load, the time of catching up is unknown for all of them, and so is the sum.
+    # Without a load, the time of catching up is unknown for all outages, so their sum is unknown, too.
     behind = [outage.catch_up_ms for outage in rest if outage.catch_up_ms is not None]
     # Partitions are not added up, because one partition may have stood still for several causes.
     others = Outage(f"{len(rest):,} other causes", 0, **lasted, catch_up_ms=sum(behind) if behind else None)
@@ -68,12 +68,12 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
 
 
 def phases(outage: Outage) -> dict[str, float]:
-    """Return how many milliseconds partitions were not read for one cause, by what they waited for."""
+    """Return the milliseconds for which partitions were not read for one cause, by the name of the phase."""
     return {name: getattr(outage, f"{name}_ms") for name in PHASE_NAMES.values()}
 
 
 def causes(names: Sequence[str]) -> str:
-    """Return why there was a rebalance; if there are many reasons, only the first ones."""
+    """Return the causes of a rebalance as text; if there are many, only the first ones are named."""
     return first_of(names, _CAUSES_EACH)
 
 
@@ -83,7 +83,7 @@ _NEVER = {
     "longest_pause_ms": "a pause has no end: nobody read the partition when nothing was left to happen",
     "recovery_ms": "never: it was still further behind than before when the run ended",
 }
-"""Figure -> the reason for a null in place of infinity."""
+"""Figure -> the reason why it is null if its value is infinite."""
 _NO_LOAD = "the scenario has no load"
 
 
@@ -91,8 +91,9 @@ def simulation_json(results: Sequence[SimulationResult], stops: Sequence[Stops |
     """Return every run as JSON: assumptions, summary, outages by cause, rebalances, records by partition.
 
     Args:
-        results: in the order in which they are shown.
-        stops: what each scenario of a captured group stops, over many runs; empty for scenario files.
+        results: the runs, in the order in which they are shown.
+        stops: for how long each scenario of a captured group stops partitions, over many runs, or why this is
+            not known; empty for scenario files.
     """
     runs = [
         _json_run(result) | answer
@@ -106,7 +107,7 @@ def runs_json(plans: Sequence[Runs], stops: Sequence[Stops | Missing] = ()) -> s
 
     Args:
         plans: the runs of each scenario.
-        stops: as `simulation_json` takes it.
+        stops: see `simulation_json`.
     """
     return dump(
         {
@@ -126,7 +127,7 @@ def runs_json(plans: Sequence[Runs], stops: Sequence[Stops | Missing] = ()) -> s
 
 
 def _json_stops(stops: Sequence[Stops | Missing], scenarios: Sequence[object]) -> list[dict[str, Any]]:
-    """Return the fields that say what each scenario stops; no fields for scenarios of files."""
+    """Return the fields with each scenario's `Stops`, or why they are missing; none for scenario files."""
     if not stops:
         return [{} for _ in scenarios]
     return [

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from copartition.simulation import Runs, Scenario, SimulationResult
 
 _NAME_WIDTH = 24
-"""The widest column of a scenario, in characters."""
+"""The largest width of a scenario's column, in characters."""
 _SUMMED = {f"{name}_ms" for name in PHASE_NAMES.values()}
-"""Parts of the partition-seconds: sums over partitions, in milliseconds."""
+"""Names of the figures that are sums over partitions, in milliseconds: the parts of the partition-seconds."""
 _FIGURES = read_toml(__package__, "figures.toml")
 """The figures of `figures.toml` by name, with their labels."""
 
@@ -60,10 +60,10 @@ def print_simulation(
     """Print runs side by side, the outages of each, and the rebalances if there is one run.
 
     Args:
-        results: in the order of the columns.
+        results: the runs, in the order of the columns.
         console: where to print.
-        stops: what each scenario of a captured group stops, over several runs; each result is the first of
-            these.
+        stops: for how long each scenario of a captured group stops partitions, over several runs, or why this
+            is not known; empty for scenario files.
     """
     _print_stops(stops, console)
     title, names = titles([result.scenario for result in results])
@@ -94,7 +94,8 @@ def print_runs(plans: Sequence[Runs], console: Console, *, stops: Sequence[Stops
     Args:
         plans: the runs of each scenario, all with the same seeds.
         console: where to print.
-        stops: what each scenario of a captured group stops.
+        stops: for how long each scenario of a captured group stops partitions, or why this is not known;
+            empty for scenario files.
     """
     _print_stops(stops, console)
     title, names = titles([runs.scenario for runs in plans])
@@ -124,12 +125,12 @@ def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
 
 
 def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
-    """Return the words for all figures in the table, in their order."""
+    """Return the text of each figure by its name, in the order of the table."""
     return {name: _figure(name, figures[name]) for name in _FIGURES}
 
 
 def _figure(name: str, value: float | None) -> str | None:
-    """Return the words for a figure: partition-seconds, a length of time (`_ms`), or a whole number."""
+    """Return the text of a figure: partition-seconds, a length of time (`_ms`), or a whole number."""
     if value is None:
         return None
     if name == "longest_pause_ms" and value == inf:
@@ -142,7 +143,7 @@ def _figure(name: str, value: float | None) -> str | None:
 def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
     """Return the column of a scenario that ran with several seeds.
 
-    Each figure is its median and its 95th percentile, side by side.
+    The text of each figure is its median and its 95th percentile, side by side.
     """
     middle, high = _figures(runs.percentile(50)), _figures(runs.percentile(95))
     # The second number is padded within its cell, so that the second numbers of all rows line up.
@@ -155,11 +156,11 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
 
 
 def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
-    """Print a table of figures, one row each; it is divided into as many tables as the width requires.
+    """Print a table with a row for each figure; if it is too wide, it is divided into several tables.
 
     Args:
-        title: what the scenarios have in common.
-        columns: one for each scenario.
+        title: the part of the title that the scenarios have in common.
+        columns: the column of each scenario.
         console: where to print; its width decides how many columns stand side by side.
     """
     console.print(cell(title, "bold"))
@@ -179,7 +180,7 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
 
 
 def _comparison(columns: Sequence[_Column]) -> Table:
-    """Return the table; a figure that is unknown or empty for all scenarios has no row."""
+    """Return the table of figures; a figure that is unknown or empty for all scenarios has no row."""
     headings = ["\n".join(map(visible, filter(None, (*column.name, column.heading)))) for column in columns]
     shown = table(["", *headings], right=range(1, len(columns) + 1))
     # The first column has the labels, which are never cut.
@@ -195,11 +196,11 @@ def _comparison(columns: Sequence[_Column]) -> Table:
 
 
 def _outage_table(result: SimulationResult) -> ReportTable:
-    """Return the outages of a run; times are in seconds."""
+    """Return a table of the outages of a run; times are in seconds."""
     columns = ["outage", "n", "pause", "detection", "barrier", "compute", "handover", "catch-up"]
     rows = []
     for row in outage_rows(result):
-        # 0 marks the row of all other causes.
+        # The row of all other causes has 0 partitions, and its cell stays empty.
         partitions = f"{row.partitions:,}" if row.partitions else ""
         times = (row.pause_ms, *phases(row).values(), row.catch_up_ms)
         rows.append((row.cause, partitions, *map(_seconds, times)))
@@ -214,7 +215,7 @@ def _seconds(milliseconds: float | None) -> str:
 
 
 def _rebalance_table(result: SimulationResult) -> ReportTable:
-    """Return the first rebalances of a run."""
+    """Return a table of the first `REBALANCES` rebalances of a run."""
     rows = [
         (
             duration(rebalance.started_ms),
@@ -247,9 +248,9 @@ def _purpose(kind: str, column: _Column) -> list[str]:
 def _by_scenario(
     columns: Sequence[_Column], tell: Callable[[_Column], Iterable[str]]
 ) -> dict[str, list[str]]:
-    """Return sentences by the scenarios that they concern.
+    """Return sentences, grouped by the scenarios that they concern.
 
-    The key is " for NAMES", or "" for sentences that concern all.
+    The key of a group is " for NAMES", or "" for sentences that concern all scenarios.
 
     Args:
         columns: the scenarios.

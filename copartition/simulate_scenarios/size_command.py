@@ -1,4 +1,4 @@
-"""`copartition size`: finds the fewest consumers that keep up."""
+"""Define the command `copartition size`, which finds the fewest consumers that keep up."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def _size(captured: CapturedScenario, max_lag_ms: float, runs: int) -> Size:
     trials: list[SizeTrial] = []
     finished = True
     try:
-        # At least every second number is not tried, because the trial of its neighbour rules it out.
+        # The bar expects a trial for about half of the numbers at most, because a trial that does not fit
+        # rules out the number before, too.
         for trial in track(size_trials(scenario, max_lag_ms, runs), what, len(numbers) // 2 + 1):
             trials.append(trial)  # noqa: PERF402 - those before Ctrl-C are kept
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Reports on the number of consumers that a scenario takes: text and JSON."""
+"""Report on the number of consumers that a scenario needs, as text and JSON."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _SHOWN = 5
-"""The most trials of a table."""
+"""The most trials that a table shows."""
 
 
 def sizes_json(sizes: Sequence[Size]) -> str:
-    """Return each scenario's answer, what was tried, and what is assumed; a time that has no end is null.
+    """Return the answer, the trials and the assumptions of each scenario as JSON; an infinite time is null.
 
     Args:
-        sizes: in the order in which they are shown.
+        sizes: the results, in the order in which they are shown.
     """
     scenarios = [
         {
@@ -45,14 +45,14 @@ def sizes_json(sizes: Sequence[Size]) -> str:
 
 
 def print_sizes(sizes: Sequence[Size], console: Console) -> None:
-    """Print the answer of each scenario first, then what was tried and what is assumed.
+    """Print for each scenario the answer, then the trials and the assumptions.
 
     Args:
-        sizes: in the order in which they are shown.
+        sizes: the results, in the order in which they are shown.
         console: where to print.
     """
     for number, answer in enumerate(sizes):
-        # An empty line between scenarios, none before the first.
+        # There is an empty line between scenarios, but none before the first.
         if number:
             console.print()
         scenario = answer.scenario
@@ -75,14 +75,14 @@ def print_sizes(sizes: Sequence[Size], console: Console) -> None:
 
 
 def _rows_to_show(answer: Size) -> Sequence[SizeTrial]:
-    """Return the last trials; if none fits, those nearest to fitting, the shortest wait first.
+    """Return the last trials; if there is no answer, those with the shortest waits, the shortest first.
 
     Args:
-        answer: of one scenario.
+        answer: the result for one scenario.
     """
     if answer.fewest is not None:
         return answer.trials[-_SHOWN:]
-    # No trial fits, so those with the shortest wait are shown: they came nearest.
+    # No number of consumers is the answer, so the trials that came nearest to the bound are shown.
     return sorted(answer.trials, key=lambda trial: (trial.lag_ms, trial.consumers))[:_SHOWN]
 
 
@@ -111,7 +111,7 @@ def _row(trial: SizeTrial) -> tuple[Any, ...]:
 
 
 def _assumptions(answer: Size) -> list[str]:
-    """Return what the answer rests on: events, the model's assumptions, and those of the captured group."""
+    """Return the events, the assumptions of the model, and those about the captured group, as sentences."""
     events = [occurrence(event) for event in answer.scenario.events]
     happens = f"through {first_of(events, 3)}" if events else "nothing happens: no deploy and no crash"
     return [happens, *run_assumptions(answer.scenario), *answer.assumed]

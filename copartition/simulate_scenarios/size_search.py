@@ -1,4 +1,4 @@
-"""Search for the fewest consumers with which no partition is ever further behind than a bound.
+"""Search for the fewest consumers with which no record ever waits longer than a bound.
 
 A lag in time (`lag_ms`) is how many milliseconds a record waits; any other lag is a number of records.
 """
@@ -22,9 +22,9 @@ class SizeTrial:
 
     Attributes:
         consumers: number of consumers at the start.
-        lag_ms: the longest time that a record waits until it is processed. It assumes that a consumer handles
-            its fetched records of one partition after another. Infinite if a partition never catches up, or a
-            consumer gets more records than it can process.
+        lag_ms: the longest time that a record waits until it is processed, if a consumer processes its
+            fetched records partition by partition. Infinite if a partition never catches up, or if a consumer
+            gets more records than it can process.
         lag: the most records that the group was behind.
         recovery_ms: the longest time until a partition was no further behind than before its outage.
         fits: whether `lag_ms` is within the bound.
@@ -70,7 +70,7 @@ class Size:
 
     @property
     def partitions_needed(self) -> dict[str, int]:
-        """Topic -> partitions that it needs, if one of its partitions gets more than a consumer can process.
+        """Topic -> partitions that it needs; only topics in which one partition is too much for a consumer.
 
         The keys of the hottest partition are assumed to spread evenly over the new partitions.
         """
@@ -132,8 +132,8 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
     """Yield the trials of `size`, until two consecutive numbers of consumers fit.
 
     More consumers mean more rebalances in a deploy, so a number may fit by chance although the next one does
-    not. Therefore the answer is a number whose next one fits, too. If a number does not fit, neither it nor
-    the one before it is the answer, so the latter need not be tried.
+    not. Therefore the answer must be a number that fits together with the next one. If a number does not fit,
+    neither this number nor the number before it is the answer, so the number before need not be tried.
 
     Args:
         scenario: as in `size`.
@@ -167,8 +167,8 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
 def numbers_to_try(scenario: Scenario) -> range:
     """Return the numbers of consumers to try, ascending.
 
-    The lowest one is the number of consumers that can process the arriving records, or the number that events
-    name if that is higher. The highest one is one consumer for each partition.
+    The lowest number is that of consumers that can process the arriving records, or the number of consumers
+    that events name if that is higher. The highest number is one consumer for each partition.
 
     Raises:
         ScenarioError: an event sets the number of consumers, or the scenario has no load, capacity or
@@ -217,7 +217,8 @@ def _names_in_events(scenario: Scenario) -> set[str]:
 def _largest_capacity(scenario: Scenario) -> float:
     """Return how many records a second the fastest consumer can process; infinite if it has no limit.
 
-    ScenarioError if the scenario has no load or no consumers.
+    Raises:
+        ScenarioError: the scenario has no load or no consumers.
     """
     if scenario.load is None:
         raise ScenarioError("without a load there is no lag; give load.rate and load.capacity")
@@ -232,8 +233,9 @@ def size_trial(scenario: Scenario, max_lag_ms: float, seeds: list[int]) -> SizeT
     Args:
         scenario: the scenario, with the number of consumers that is tried.
         max_lag_ms: the bound.
-        seeds: one for each run; changed here. A seed that exceeds the bound moves to the front, because it
-            will probably exceed it with the next number, too, and so end that trial early.
+        seeds: the seed of each run; this list is changed. A seed whose run exceeds the bound moves to the
+            front, because it will probably exceed the bound with the next number, too, and so end that trial
+            early.
     """
     worst: SizeTrial | None = None
     for place, result in enumerate(simulate_seeds(scenario, tuple(seeds))):
@@ -251,8 +253,8 @@ def size_trial(scenario: Scenario, max_lag_ms: float, seeds: list[int]) -> SizeT
 def _trial(result: SimulationResult, max_lag_ms: float) -> SizeTrial:
     """Return the trial of a single run.
 
-    If the load is above the capacity at the start or at the end, the wait is infinite: it would grow without
-    end in a longer run.
+    If the load is above the capacity at the start or at the end, the wait is infinite, because it would grow
+    without end in a longer run.
     """
     records, summary = result.records, result.summary
     assert records is not None

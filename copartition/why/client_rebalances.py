@@ -12,7 +12,7 @@ from copartition.why.statements import Kind, Line, Statement
 from partitioning.kit.packages import read_toml
 
 _JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
-"""Statements of a client that it has reached a generation or an epoch."""
+"""Statements with which a client says that it has reached a generation or an epoch."""
 
 
 def by_clients(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
@@ -43,7 +43,8 @@ def by_clients(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
     order = sorted(last.items(), key=lambda item: item[1])
     ends = [until for _, until in order[1:]] + [len(statements)]
     for (generation, until), next_until in zip(order, ends, strict=False):
-        # Joins of other generations are left out: a second logger may repeat one that is long past.
+        # Joins of other generations are left out, because a second logger may repeat a join that is long
+        # past.
         window = [
             statement
             for statement in statements[since : until + 1]
@@ -89,8 +90,8 @@ def _made_by(window: Sequence[Statement], here: set[str], generation: int | None
     timed = [statement for statement in window if statement.line.at is not None]
     began = [statement.line.at for statement in timed if statement.kind in _BEGINS]
     joined = [join.line.at for join in joins if join.line.at is not None]
-    # How long members took to join is known only if a line tells the beginning of the rebalance. With the
-    # consumer protocol there is no such time.
+    # The time that members took to join is known only if a line shows the beginning of the rebalance. With
+    # the consumer protocol members do not join first, so there is no such time.
     known = began and joined
     reason = first if first is not None and first.kind not in _JOINS else follows if first is None else None
     return LoggedRebalance(
@@ -106,7 +107,7 @@ def _made_by(window: Sequence[Statement], here: set[str], generation: int | None
 
 
 def _back_again(window: Sequence[Statement]) -> int | None:
-    """Return the index in a window at which a client that has left begins to join again; None for none."""
+    """Return the index in a window at which a client that has left joins again; None if no client does."""
     gone: dict[str, float | None] = {}
     for place, statement in enumerate(window):
         who, at = _who(statement), statement.line.at
@@ -114,15 +115,15 @@ def _back_again(window: Sequence[Statement]) -> int | None:
             gone.setdefault(who, at)
         elif statement.kind is Kind.REJOINING and who in gone:
             left = gone[who]
-            # A client that leaves also says that it must rejoin, "consumer pro-actively leaving the group".
-            # That line comes at once and has a text; it is not the return.
+            # A client that leaves also logs that it must rejoin, "consumer pro-actively leaving the group".
+            # That line comes at once and has a text, so it is not taken for the return.
             if not statement.text or (at is not None and left is not None and at - left > 1.0):
                 return place
     return None
 
 
 _REACHED = {*_JOINS, Kind.MEMBER_SYNCED}
-"""Statements of a client that has reached a generation, or its assignment."""
+"""Statements with which a client says that it has reached a generation, or has got its assignment."""
 _BEGINS = {Kind.REJOINING, Kind.BEHIND, Kind.LEFT, Kind.POLL, Kind.EXPIRED, Kind.METADATA}
 """Statements of a client with which a rebalance may begin."""
 
@@ -151,7 +152,8 @@ def _first_cause(window: Sequence[Statement], here: set[str]) -> tuple[Cause, St
         elif cause is Cause.JOINED:
             cause = None  # the line of its join is counted instead
         elif _rejoins(statement) or (statement.kind is Kind.REVOKING and _HAS_SOME.search(statement.text)):
-            # Only a member is told that its group rebalances, or has partitions to give back.
+            # Only a member is told that its group rebalances, or has partitions to give back. So this client
+            # was in the group already, even if no line shows that it joined.
             here.add(_who(statement))
         if first[1] is None and cause is not None:
             first = (cause, statement)
@@ -159,9 +161,9 @@ def _first_cause(window: Sequence[Statement], here: set[str]) -> tuple[Cause, St
 
 
 _HAS_SOME = re.compile(r"-\d|partition=\d")
-"""A partition in a list of them, as Java and Python print it."""
+"""Pattern of a partition in a list of partitions, as Java and Python clients print it."""
 _FOLLOWS = re.compile(r"is (?:already )?rebalancing|rebalance in|another rebalance")
-"""Words with which a client says that its group rebalances already."""
+"""Pattern of the words with which a client says that its group rebalances already."""
 
 
 def _rejoins(statement: Statement) -> bool:
@@ -184,7 +186,7 @@ _CLIENT_REASONS = [
     (re.compile(row["pattern"]), Cause[row["cause"].upper()])
     for row in read_toml(__package__, "reasons.toml")["client"]
 ]
-"""Words of clients, tried in order, with the cause that they name."""
+"""Patterns of clients' words, tried in order, each with the cause that the words name."""
 
 
 def client_cause(statement: Statement) -> Cause | None:
@@ -193,7 +195,7 @@ def client_cause(statement: Statement) -> Cause | None:
         return _BY_KIND[statement.kind]
     if statement.kind not in {Kind.LEFT, Kind.REJOINING}:
         return None
-    # A client that leaves causes a rebalance, whatever its reason is. One that joins again may only follow a
-    # rebalance of others, so it needs a reason that names a cause.
+    # A client that leaves causes a rebalance, whatever its reason is. A client that joins again may only
+    # follow a rebalance of other members, so it counts as a cause only if its reason names one.
     named = next((cause for pattern, cause in _CLIENT_REASONS if pattern.search(statement.text)), None)
     return named if statement.kind is Kind.REJOINING else named or Cause.LEFT

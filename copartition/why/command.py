@@ -1,4 +1,4 @@
-"""`copartition why`: what logs of brokers and clients say of a group's rebalances."""
+"""Define the command `copartition why`, which finds the causes of a group's rebalances in logs."""
 
 from __future__ import annotations
 
@@ -75,13 +75,14 @@ def why(
     if live := [log.removeprefix("live:") for log in logs if log.startswith("live:")]:
         from copartition.why.offsets_topic import read_group_records, topic_history  # noqa: PLC0415 - needs a cluster
 
-        # The topic and a log would each show the same rebalance, and it would be counted twice.
+        # The topic and a log may show the same rebalance, which would then be counted twice.
         if len(logs) > 1:
             raise click.UsageError("live:GROUP is read alone: give no log, or --group, beside it")
         from copartition.groups.live.cluster import connect  # noqa: PLC0415 - as above
 
         group, full = live[0], True
-        # A share group or a Streams group is refused by its name, before the topic is read.
+        # A share group or a Streams group is refused before the topic is read, because its records there are
+        # not understood; the error says what to use instead.
         log = f"copartition why server.log --group {group} reads its epochs in the coordinator's log"
         connect(group, config).check_kind(group, log)
         groups = [topic_history(group, read_group_records(group, config))]

@@ -1,7 +1,8 @@
 """Find settings that would have avoided rebalances, with their price, and simulate what they change.
 
-A *cure* is such a setting. How many rebalances it leaves is computed by a simulation of what the logs show,
-or is reported as unknown. Names that end with `_s` are seconds, those with `_ms` milliseconds.
+A *cure* is such a setting. A simulation of what the logs show computes how many rebalances the cure leaves;
+if it cannot be simulated, this number is reported as unknown. Names that end with `_s` are seconds, those
+that end with `_ms` milliseconds.
 """
 
 import re
@@ -25,7 +26,7 @@ from partitioning.kit.packages import read_toml
 DEFAULT_HEARTBEAT_S = 3.0
 """The default of heartbeat.interval.ms of a classic member, in seconds."""
 LONGEST_RESTART_S = 300.0
-"""Seconds that a restart takes at most: a member that was away for longer did not just restart."""
+"""The longest time of a restart, in seconds: a member that was away for longer did not just restart."""
 
 
 class Cure(NamedTuple):
@@ -54,15 +55,15 @@ _CURES = read_toml(__package__, "cures.toml")
 
 
 def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:
-    """Return the cures for this group's rebalances, the one that avoids most rebalances first.
+    """Return the cures for this group's rebalances; the cure that avoids most rebalances comes first.
 
     Args:
         history: the group's history.
         logged: the scenario of what happened to it, or why there is none, as `scenario_or_why_not` returns.
 
     Returns:
-        At most one cure for restarts, and one for each cause that the group had and `cures.toml` has advice
-        for.
+        At most one cure for restarts, and one for each cause of this group's rebalances for which
+        `cures.toml` has advice.
     """
     return sorted(_all_cures(history, logged), key=lambda cure: -cure.rebalances)
 
@@ -92,7 +93,8 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
         cause = Cause[key.upper()]
         if counts[cause]:
             answer = _longer_polls(history, logged) if cause is Cause.POLL else None
-            # A session long enough for a paused process would only hide that it was paused.
+            # A member whose session expired and that then came back may have been paused. A session that is
+            # long enough for the pause would only hide it, so the advice is another one.
             revived = cause is Cause.EXPIRED and any(not seconds.closed for seconds in back)
             which = (
                 "back" if revived else "gone" if cause is Cause.TOPICS and _lost_topics(history) else "advice"
@@ -118,9 +120,9 @@ def _lost_topics(history: GroupHistory) -> bool:
 def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
     """Return a sentence on how many rebalances a longer max.poll.interval.ms leaves.
 
-    The setting must be above the longest time between two polls. That time is known only if the logs show
-    that a member that polled too late joined again; otherwise the sentence says that it is unknown. The
-    setting is that time, rounded up to a full second, and one second more.
+    The setting must be above the longest time between two polls. That time is known only if the logs show a
+    member that polled too late and then joined again; otherwise the sentence says that the number of
+    rebalances is unknown. The setting is the longest time, rounded up to a full second, plus one second.
     """
     events = () if isinstance(logged, str) else logged.scenario.events
     polls = [
@@ -148,7 +150,7 @@ _UNKNOWN = "how many rebalances that leaves is unknown"
 MOST_SIMULATED = 500
 """Logs with more rebalances are not simulated, because that would take longer than reading them."""
 _PARTITIONS = 12
-"""Partitions of the simulated topic if none is named; rebalances depend on members, not on this number."""
+"""Number of partitions of the simulated topic if the user names no topic; rebalances do not depend on it."""
 
 
 def scenario_or_why_not(
@@ -158,8 +160,8 @@ def scenario_or_why_not(
 
     Args:
         history: the group's history.
-        topics: topic -> its number of partitions; if it is empty, one topic of `_PARTITIONS` is taken.
-        assignor: the group's strategy; None: the one that the logs name.
+        topics: topic -> its number of partitions; if it is empty, one topic with `_PARTITIONS` is assumed.
+        assignor: the group's strategy; None for the strategy that the logs name.
         changes: settings that are not Kafka's defaults, by name.
     """
     if history.protocol == "consumer":
@@ -223,9 +225,10 @@ def logged_scenario(
 
     Args:
         history: the group's history.
-        topics: topic -> its number of partitions, which logs do not tell.
-        assignor: the group's strategy; None: the one that the logs name.
-        changes: settings that are not Kafka's defaults, by name, which logs do not tell; see `with_settings`.
+        topics: topic -> its number of partitions, which logs do not show.
+        assignor: the group's strategy; None for the strategy that the logs name.
+        changes: settings that are not Kafka's defaults, by name, because logs do not show settings; see
+            `with_settings`.
 
     Raises:
         ScenarioError: a setting does not exist, or has an impossible value.
@@ -262,7 +265,8 @@ def logged_scenario(
     # A crash or a slow poll began one timeout before the coordinator's line.
     early = [(at - _delay_ms(cause, settings, session[1]), cause, member) for at, cause, member in happened]
     zero = min(at for at, _, _ in early) - QUIET_MS
-    # Built from the last event to the first, so that the first event of each member is what remains.
+    # The dict is built from the last event to the first, so that each member's first event is written last
+    # and remains.
     first = {member: cause for _, cause, member in reversed(happened)}
     events = [
         _event(cause, at - zero, consumers[member], _back_ms(happened, place), settings)
@@ -285,13 +289,13 @@ def logged_scenario(
 
 
 _EVENTS = {Cause.JOINED, Cause.LEFT, Cause.EXPIRED, Cause.POLL}
-"""The causes that are events of a scenario."""
+"""The causes that become events of a scenario."""
 _LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
-"""The causes that cannot become events, because logs tell too little; the scenario names them as left out."""
+"""The causes that cannot become events, because logs show too little; the scenario lists them as left out."""
 
 
 def _member_events(history: GroupHistory) -> list[_MemberEvent]:
-    """Return when members joined and left, in order of time; rebalances without these are skipped."""
+    """Return the joins, leaves and replacements of members, in order of time; other causes are skipped."""
     rows = [
         _MemberEvent(1000 * rebalance.began, cause, member)
         for rebalance in history.rebalances
@@ -299,7 +303,7 @@ def _member_events(history: GroupHistory) -> list[_MemberEvent]:
         for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also)
         if member is not None and cause in _EVENTS
     ]
-    # A static member that was replaced made no rebalance, so it stands among the other events.
+    # A static member that is replaced causes no rebalance, so its replacement is among the other events.
     rows += [
         _MemberEvent(1000 * at, Cause.REPLACED, member)
         for at, what, member, *_ in history.others
@@ -309,9 +313,9 @@ def _member_events(history: GroupHistory) -> list[_MemberEvent]:
 
 
 def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
-    """Return the name and value (ms) of the setting for how long a silent member stays in the group."""
+    """Return name and value (ms) of the setting that decides how long a silent member stays in the group."""
     if history.protocol in {"consumer", "share", "streams"}:
-        # The broker's setting for each kind of group; the default is the same for all of them.
+        # The broker has a setting for each kind of group, but the default is the same for all kinds.
         name = f"group.{history.protocol}.session.timeout.ms"
         return name, settings.group_consumer_session_timeout_ms
     return "session.timeout.ms", settings.session_timeout_ms
@@ -320,8 +324,8 @@ def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
 def _check_fits(happened: Sequence[_MemberEvent], settings: Settings, session: tuple[str, float]) -> None:
     """Raise SourceError if a timeout is longer than the time since the member's last event.
 
-    The timeout must have been shorter in reality. Without this check the scenario would have a member's crash
-    before its own join.
+    In such a case the group's timeout was shorter than `settings` say. Without this check the member's crash
+    would come before its own join in the scenario.
 
     Args:
         happened: the events, in order of time.
@@ -354,7 +358,7 @@ def _delay_ms(cause: Cause, settings: Settings, session_ms: float) -> float:
 def _comes_back(happened: Sequence[_MemberEvent], place: int) -> bool:
     """Return whether an event is the join of a member that returns after a slow poll.
 
-    The event `SlowPoll` includes that return. With an event for the join the member would join twice.
+    The event `SlowPoll` includes that return. If the join had an event, too, the member would join twice.
 
     Args:
         happened: the events, in order of time.
@@ -398,5 +402,5 @@ def _event(
         return Restart(at_ms, consumer.name, DEFAULT_AWAY_MS)
     if cause is Cause.POLL and back_ms is not None:
         return SlowPoll(at_ms, consumer.name, settings.max_poll_interval_ms + back_ms)
-    # A member that polled too late and never joined again is the same for the group as one that left.
+    # For the group, a member that polled too late and never joined again is the same as a member that left.
     return Leave(at_ms, consumer.name)

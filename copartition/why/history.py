@@ -1,6 +1,6 @@
 """Hold the history of a group: its rebalances with their causes, other events, and members that came back.
 
-Times are seconds since 1970, and lengths of time are seconds.
+Times are seconds since 1970; lengths of time are in seconds, too.
 """
 
 import re
@@ -62,7 +62,9 @@ class LoggedRebalance:
         ended: when the assignment was known. None also if another rebalance began before that.
         members: number of members at the end.
         assignor: name of the strategy.
-        also: further members that joined or left during it, each with its cause.
+        also: further causes, each with the member that it is about, or None. In a classic group these are
+            members that joined or left during the rebalance; in a KIP-848 group, all further events that led
+            to the new epoch.
         leader: name of the leader of a classic group; only `__consumer_offsets` tells it.
         names: names of all members at the end; only `__consumer_offsets` tells them.
 
@@ -106,7 +108,8 @@ class LoggedRebalance:
 def _seconds(since: float | None, until: float | None) -> float | None:
     """Return the seconds from one time to another; None if one is unknown, or the second is before the first.
 
-    Two machines' clocks may differ, so that their lines are in the wrong order and tell no length of time.
+    The clocks of two machines may differ. Then their lines may be in the wrong order, and the length of time
+    is unknown.
     """
     return None if since is None or until is None or until < since else until - since
 
@@ -117,8 +120,8 @@ class Other(NamedTuple):
     Attributes:
         at: when it happened, in seconds since 1970; None if unknown.
         what: what happened, in words.
-        member: the member that it happened to; None if the line does not name it.
-        line: the line that tells it.
+        member: the member to which it happened; None if the line does not name the member.
+        line: the line that shows it.
         finding: whether it is a fault, which makes the command's exit code 1.
     """
 
@@ -136,10 +139,10 @@ class GroupHistory:
     Attributes:
         name: the group's id.
         protocol: "classic", "consumer" (KIP-848), "share" (KIP-932) or "streams" (KIP-1071). If the group
-            changed its protocol, the last one. None if the logs do not tell it.
+            changed its protocol, this is the last one. None if the logs do not show it.
         rebalances: its rebalances, in order of time.
-        others: its events that are not rebalances, in order.
-        assumed: sentences on what the logs do not tell and was assumed.
+        others: its events that are not rebalances, in the order of the logs' lines.
+        assumed: the assumptions about facts that the logs do not show, as sentences.
     """
 
     name: str
@@ -154,7 +157,7 @@ _UUID = re.compile(r"^[A-Za-z0-9_+/-]{22}$")
 
 
 def client_name(member: str | None) -> str | None:
-    """Return the `group.instance.id` or `client.id` in a member id; a member id of another form unchanged.
+    """Return the `group.instance.id` or `client.id` in a member id, or else the member id unchanged.
 
     >>> client_name("billing-1-6fd0b3a5-3ec5-4b52-8a6a-3f3c1cd5e0a4")
     'billing-1'
@@ -172,7 +175,8 @@ _DEFAULT_NAME = re.compile(
 def is_default_name(name: str | None) -> bool:
     """Return whether a client library gives this name to its members without a `client.id`.
 
-    Members of many processes may have the same such name, so it does not tell which process came back.
+    Members in different processes may have the same default name, so it does not show which process came
+    back.
 
     >>> is_default_name("rdkafka"), is_default_name("consumer-billing-1"), is_default_name("billing-1")
     (True, True, False)
@@ -186,8 +190,8 @@ class Return(NamedTuple):
     Attributes:
         member: the member's name.
         away_s: seconds from its leave, or from the end of its session, until it joined again.
-        closed: whether it left by itself. If not, its session expired: then it was paused, or it crashed and
-            was started again, which logs of a group do not tell apart.
+        closed: whether it left by itself. If not, its session expired: it was paused, or it crashed and was
+            started again. Logs of a group do not show which of the two happened.
     """
 
     member: str
@@ -198,9 +202,9 @@ class Return(NamedTuple):
 def returns(rebalances: Sequence[LoggedRebalance]) -> list[Return]:
     """Return the members that left or fell silent and joined again, in the order of their returns.
 
-    A name is left out if several members have it at the same time, or if a client library gave it: then it
-    does not tell which member returned. A member of a KIP-848 group that returns with the same member id is
-    left out, too, because it is the same process.
+    A name is left out if several members have it at the same time, or if a client library gave it, because
+    such a name does not show which member returned. A member of a KIP-848 group that returns with the same
+    member id is left out, too, because it is the same process.
 
     Args:
         rebalances: the rebalances of one group, in order of time.
@@ -226,7 +230,7 @@ def returns(rebalances: Sequence[LoggedRebalance]) -> list[Return]:
             elif cause in {Cause.LEFT, Cause.EXPIRED, Cause.POLL}:
                 here[member] = max(0, here[member] - 1)
                 gone.pop(member, None)
-                # A member that polled too late is the same process when it returns, so that is not a restart.
+                # A member that polled too late returns in the same process, so its return is not a restart.
                 if cause is not Cause.POLL:
                     gone[member] = rebalance.began, cause is Cause.LEFT
     return back

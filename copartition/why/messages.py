@@ -15,13 +15,13 @@ from partitioning.kit.packages import read_toml
 MOST_PLACES = 8
 """The most places of a text at which one message is tried; a text may repeat its first words very often."""
 ANYWHERE = "{...}"
-"""Marks a message that may stand behind other words of the same program; the template begins with it."""
+"""A template that begins with this mark is of a message that may stand behind other words of its program."""
 _TOKEN = re.compile(r"\{(?P<field>\w*+)\}|(?P<begin>\{\?)|(?P<end>\?\})")
-"""A token of a template: {name} is a field, {} one that is not kept, {? and ?} enclose an optional part."""
+"""A token of a template: {name} is a field, {} a field that is dropped, {? and ?} enclose optional words."""
 _MEMBER = re.compile(r"\w++\(memberId=([^,)]++)")
-"""A member object as Java and Scala print it, with its attributes; the member id is captured."""
+"""Pattern of a member object with its attributes, as Java and Scala print it; the member id is captured."""
 _LOGGER = re.compile(r" \((?:kafka|org\.apache)\.[^()\s]++\)")
-"""The name of a logger, which log4j's usual layout writes behind a message."""
+"""Pattern of a logger's name, which log4j's usual layout writes behind a message."""
 
 
 _ENDS = ".,;:)]}>\"'*`"
@@ -54,7 +54,7 @@ class Match(NamedTuple):
 
 @cache
 def messages() -> dict[str, tuple[Message, ...]]:
-    """Return program -> its messages, in the order in which they are tried."""
+    """Return the messages of each program, by the program's name, in the order in which they are tried."""
     tables = read_toml(__package__, "patterns.toml")
     fields = tables.pop("fields")
     # These two tables have no messages. They have words of lines about groups that are not understood.
@@ -92,7 +92,7 @@ def concerns_a_group(text: str) -> bool:
 
 
 _CONCERNING = ("balanc", "join", "failed", "fenced", "expired", "left", "leav", "generation", "evict")
-"""Parts of words. Every text that the pattern `concerns` of `patterns.toml` matches has at least one."""
+"""Parts of words, in small letters. A text that the pattern `concerns` matches has at least one of them."""
 
 
 def _message(kind: str, template: str, fields: Mapping[str, str]) -> Message:
@@ -116,8 +116,9 @@ def _message(kind: str, template: str, fields: Mapping[str, str]) -> Message:
 def _pieces(template: str, fields: Mapping[str, str]) -> Iterator[str]:
     """Yield the regular expressions of a template's parts, in order.
 
-    A field without an expression of its own ends where the words that may follow it begin: the next plain
-    words, or those of an optional part before them. All expressions are atomic.
+    A field without an expression of its own ends at the first words that may follow it: the next plain words,
+    or those of an optional part before them. If nothing follows, it has no blanks. All expressions are
+    atomic.
     """
     place = 0
     for token in _TOKEN.finditer(template):
@@ -128,7 +129,8 @@ def _pieces(template: str, fields: Mapping[str, str]) -> Iterator[str]:
             continue
         name = token["field"]
         ends = "|".join(re.escape(words) for words in _following(template, place))
-        # Fields have their own expressions. Only `text` does not if words follow it: then it must end there.
+        # A field in `fields` has its own expression. The expression of `text` is not used if words follow the
+        # field, because the field must then end before these words.
         if name in fields and not (name == "text" and ends):
             yield fields[name]
         else:
@@ -140,7 +142,8 @@ def _pieces(template: str, fields: Mapping[str, str]) -> Iterator[str]:
 def _following(template: str, place: int) -> Iterator[str]:
     """Yield the plain words that may follow a place in a template.
 
-    These are the first words of the optional parts there, then the words that must follow, if there are any.
+    These are the first words of each optional part that comes next, then the words that must follow, if there
+    are any.
     """
     while place < len(template):
         token = _TOKEN.search(template, place)
@@ -165,12 +168,13 @@ def find(program: str, text: str, place: int | None = None) -> Match | None:
     Args:
         program: name of the program in `patterns.toml`.
         text: the text.
-        place: the index at which a message must begin, unless it may stand anywhere. None: it may begin at
-            any word.
+        place: the index at which a message must begin, unless it may stand behind other words; None if every
+            message may begin at any word.
     """
     for start, anywhere, kind, pattern in messages()[program]:
-        # A plain search for the first words finds the places at which the pattern is tried. At a known place
-        # no search is needed, which is fast for the many lines of a client that are none of these messages.
+        # A plain search for the first words finds the places at which the pattern is tried. If the place is
+        # known, no search is needed. That saves time, because most lines of a client have none of these
+        # messages.
         known = place is not None and not anywhere
         at = text.find(start, place or 0) if not known or text.startswith(start, place) else -1
         for _ in range(MOST_PLACES):

@@ -1,7 +1,7 @@
 """Read the history of a group from `__consumer_offsets`: its generations, and a summary of its commits.
 
 The records have the layouts of Kafka's `group-coordinator/src/main/resources/common/message`. The topic is
-compacted, so a record that was replaced by a later one may be gone. What it said is unknown.
+compacted, so a record that was replaced by a later one may be gone, and its content is then unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from partitioning.errors import BrokerUnreachableError, ProtocolError
 from partitioning.placement import coordinator_partition
 
 _SILENCE_S = 20.0
-"""Seconds without any record after which the broker counts as one that does not answer."""
+"""Seconds without any record after which the broker is reported as one that does not answer."""
 _COMMITS, _CLASSIC, _EPOCH, _MEMBER = (0, 1), 2, 3, 5  # versions of keys
 _UNKNOWN = "what compaction removed from the topic is unknown, and so is how members that are gone left"
 
@@ -51,7 +51,7 @@ def read_group_records(group: str, config: Mapping[str, str]) -> Iterator[TopicR
         config: librdkafka's settings of the cluster.
 
     Raises:
-        BrokerUnreachableError: nothing came for `_SILENCE_S`. Other errors are those of
+        BrokerUnreachableError: no record came for `_SILENCE_S`. Other errors are those of
             `copartition.audit.reader.Reading`.
     """
     from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition  # noqa: PLC0415 - extra
@@ -74,8 +74,8 @@ def read_group_records(group: str, config: Mapping[str, str]) -> Iterator[TopicR
             if (error := message.error()) is None:
                 at_ms = message.timestamp()[1]
                 yield TopicRecord(number, message.offset() or 0, at_ms, message.key() or b"", message.value())
-            # librdkafka reports the end of the partition as an error. Otherwise, a partition that was read to
-            # its end would look like one whose broker does not answer.
+            # librdkafka reports the end of the partition as an error, if it is asked to. Without this report,
+            # a partition that was read to its end would look like one whose broker does not answer.
             elif error.code() == KafkaError._PARTITION_EOF:
                 return
             else:
@@ -92,10 +92,11 @@ class _History:
         rebalances: the rebalances so far.
         others: other events so far.
         commits: partition -> its committed offsets so far, in order; None for an offset that was deleted.
-        lines: partition -> the place of its last commit.
-        members: member id -> name, of the current members of a group of the consumer protocol.
-        before: the members of the last generation, as in `generation`; None before the first one.
-        whole: whether the records so far have no gap in their offsets, so that compaction has removed none.
+        lines: partition -> the place of the record with its last commit.
+        members: member id -> name of each current member of a group of the consumer protocol.
+        before: the members of the last generation, in the form that `generation` takes; None before the first
+            generation.
+        whole: whether the offsets of the records so far have no gap, so that compaction has removed none.
     """
 
     def __init__(self) -> None:
@@ -112,7 +113,7 @@ class _History:
 
         Args:
             rebalance: the rebalance, without cause and members.
-            members: instance id of a static member, or member id of another one -> the member's name.
+            members: instance id of a static member, or member id of a dynamic one -> the member's name.
         """
         # All members of generation 1 are new. But if compaction has removed generations, it is unknown
         # which members of the first remaining one are new, so none counts as new.
@@ -142,12 +143,12 @@ def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
 
     Returns:
         The group's rebalances and, as other events, deletions and a summary of each partition's commits.
-        Causes are JOINED, GONE or UNKNOWN: the topic does not tell a leave from a crash.
+        Causes are JOINED, GONE or UNKNOWN, because the topic does not show whether a member left or crashed.
 
     Raises:
         ProtocolError: a record of the group is cut, or has a version that is not known here.
     """
-    # Each key begins with its version in two bytes. The group's id follows, with its length before it.
+    # Each key begins with its version in two bytes. Then come the length of the group's id, and the id.
     own = len(group.encode()).to_bytes(2) + group.encode()
     history = _History()
     for number, (partition, offset, at_ms, key, value) in enumerate(records):
@@ -161,8 +162,8 @@ def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
             _add(history, int.from_bytes(key[:2]), rest, content, line, at_ms / 1000)
     for place, commits in sorted(history.commits.items()):
         history.others.append(Other(None, _brief(place, commits), None, history.lines[place]))
-    # A classic group is written when a rebalance has ended, a new epoch when a rebalance begins. So only a
-    # classic group's rebalances have an end.
+    # A classic group's record is written when a rebalance has ended, and an epoch's record when a rebalance
+    # begins. So only rebalances of a classic group have a time of their end, which shows the protocol.
     last = history.rebalances[-1:]
     protocol = ("consumer" if last[0].ended is None else "classic") if last else None
     return GroupHistory(group, protocol, tuple(history.rebalances), tuple(history.others), (_UNKNOWN,))
@@ -171,11 +172,11 @@ def topic_history(group: str, records: Iterable[TopicRecord]) -> GroupHistory:
 def _add(
     history: _History, kind: int, key: AnswerReader, value: AnswerReader | None, line: Line, at: float
 ) -> None:
-    """Add one record of the group; records about other things than members and commits are skipped.
+    """Add one record of the group; a record that is not about members, epochs or commits is skipped.
 
     Args:
         history: the history so far; changed here.
-        kind: the version of the key, which tells the kind of record.
+        kind: the version of the key, which stands for the kind of record.
         key: the rest of the key, after the group's id.
         value: the value; None if the record deletes what the key names.
         line: the place of the record.
@@ -203,7 +204,7 @@ def _add(
 
 
 def _version(value: AnswerReader, most: int) -> int:
-    """Return the version of a value, its first field; ProtocolError if it is not 0 .. `most`."""
+    """Return the version of a value, its first field; raise ProtocolError if it is not 0 .. `most`."""
     version = value.int16()
     if not 0 <= version <= most:
         raise ProtocolError(f"{OFFSETS_TOPIC}: a value has version {version}; up to {most} are read here")
@@ -219,15 +220,15 @@ def _read_offset(value: AnswerReader) -> int:
 def _classic(value: AnswerReader, rebalance: LoggedRebalance) -> tuple[LoggedRebalance, dict[str, str]]:
     """Return a classic group's rebalance with its generation, and the names of its members.
 
-    Fields must be read in the order of their layout, because each begins where the one before ends. So some
-    are read and ignored.
+    Fields must be read in the order of their layout, because a field begins where the field before ends. So
+    some fields are read only to be skipped.
 
     Args:
         value: the value of the record.
         rebalance: the rebalance without the fields of the value.
 
     Returns:
-        The rebalance; and instance id of a static member, or member id of another one -> the member's name.
+        The rebalance; and the members as `_History.generation` takes them.
     """
     version = _version(value, 3)
     value.string()  # the type of the protocol

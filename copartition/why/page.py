@@ -30,12 +30,12 @@ _PHONE = WIDTH / 350
 
 
 class Lane(NamedTuple):
-    """Holds a member's lane: when it was in the group, and the rebalances that it had a part in.
+    """Holds a member's lane: when the member was in the group, and the rebalances that it caused.
 
     Attributes:
         name: the member; None for the lane of causes without a member.
         stays: when it was in the group, as (from, until) in seconds since 1970, in order.
-        marks: the rebalances in which it joined or left, each with how.
+        marks: the rebalances that have a cause about this member, each with that cause.
     """
 
     name: str | None
@@ -77,7 +77,7 @@ def why_html(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
 def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
     """Return the values of the template for one group, by name.
 
-    They have at most `MOST_ROWS` rebalances and `MOST_OTHERS` other events, the last ones of each.
+    The values have at most the last `MOST_ROWS` rebalances and the last `MOST_OTHERS` other events.
     """
     shown = history.rebalances[-MOST_ROWS:]
     titles = [*(title.lower() or "meanwhile" for title in COLUMNS), "line of the log"]
@@ -108,7 +108,7 @@ def picture_of(rebalances: Sequence[LoggedRebalance]) -> Picture | None:
     if not timed:
         return None
     first, last = timed[0][1], max(rebalance.ended or rebalance.joined or began for rebalance, began in timed)
-    # The margin keeps marks at both ends whole, and gives a window of a single moment a width.
+    # With the margin, marks at both ends are not cut, and a window of a single moment has a width.
     margin = max(last - first, 1) / 40
     window = Window(1000 * (first - margin), 1000 * (last + margin))
     marks: dict[str | None, list[tuple[LoggedRebalance, Cause]]] = defaultdict(list)
@@ -139,10 +139,11 @@ def picture_of(rebalances: Sequence[LoggedRebalance]) -> Picture | None:
 
 
 def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> Iterator[tuple[float, float]]:
-    """Yield when members of one name were in the group, as (from, until) in seconds since 1970.
+    """Yield when members with one name were in the group, as (from, until) in seconds since 1970.
 
     Args:
-        steps: moments, each with the change of the number of members with that name; -inf sets it to 0.
+        steps: (time, change of the number of members with that name), in order of time; -inf sets the number
+            to 0.
         start: the beginning of the picture.
         end: the end of the picture.
     """
@@ -158,7 +159,7 @@ def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> It
 
 
 def _generations(window: Window, timed: Sequence[tuple[LoggedRebalance, float]]) -> Iterator[Tick]:
-    """Yield the generations whose numbers do not overlap, even on a phone."""
+    """Yield the numbers of generations for which the axis has room, so that none overlap on a phone."""
     free = 0.0
     for rebalance, began in timed:
         x, text = float(window.x(1000 * began)), str(rebalance.generation or "")
@@ -172,8 +173,8 @@ def _generations(window: Window, timed: Sequence[tuple[LoggedRebalance, float]])
 def moment(seconds: float, span_s: float = 0) -> str:
     """Return a time as text, as exactly as an axis needs it.
 
-    That is the time of day; with the date on an axis of more than a day, and with milliseconds on an axis of
-    less than ten seconds.
+    The text is the time of day. It has the date, too, on an axis of more than a day, and milliseconds on an
+    axis of less than ten seconds.
 
     Args:
         seconds: the time in seconds since 1970.
@@ -188,5 +189,5 @@ def moment(seconds: float, span_s: float = 0) -> str:
             return at.strftime("%b %d %H:%M")
         return at.strftime("%H:%M:%S") + (f".{at.microsecond // 1000:03d}" if 0 < span_s < 10 else "")
 
-    # Rounded first, because `write` cuts digits off: 0.2999999 would become .299.
+    # The time is rounded first, because `write` cuts digits off: 0.2999999 would become .299.
     return utc(round(seconds, 3), write)

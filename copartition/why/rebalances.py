@@ -2,8 +2,8 @@
 
 If there is a log of the group's coordinator, the rebalances are those of that log, because a coordinator logs
 every rebalance. Clients' logs then add what the coordinator cannot know, such as an application that did not
-poll. Without it, each generation that members joined is a rebalance (`client_rebalances`). Times are seconds
-since 1970, and lengths of time are seconds.
+poll. Without a coordinator's log, each generation that members joined is a rebalance (`client_rebalances`).
+Times are seconds since 1970, and lengths of time are seconds.
 """
 
 import re
@@ -33,26 +33,26 @@ from copartition.why.unpack import is_dated
 from partitioning.kit.packages import read_toml
 
 NEAR_S = 15.0
-"""Seconds by which the lines of a client and of the coordinator about the same event may be apart.
+"""The most seconds between the lines of a client and of the coordinator about the same event.
 
-Their clocks differ, and a message between them takes time.
+The two clocks may differ, and a message between the two machines takes time.
 """
 
 
 def histories(reading: LogReading) -> list[GroupHistory]:
     """Return the history of each group in the logs.
 
-    Lines that name no group belong to the group that the logs name, if that is only one. If they name several
+    If the logs name only one group, lines that name no group belong to that group. If they name several
     groups, such lines are left out, and `GroupHistory.assumed` says so.
 
     Args:
         reading: the statements of the logs, see `read_statements`.
 
     Returns:
-        A history for each group that a line names, in the natural order of names.
+        A history for each group that has a line, in the natural order of names.
     """
-    # `reading.groups` also has the groups that --group leaves out. With --group, too, a line without a group
-    # may be about any group that the logs name, so it counts only if there is no other.
+    # `reading.groups` also has the groups that --group leaves out. Even with --group, a line without a group
+    # may be about any group that the logs name, so it counts only if they name a single group.
     only = None if len(reading.groups) > 1 else next(iter(reading.groups), UNNAMED)
     by_group: dict[str, list[Statement]] = defaultdict(list)
     for statement in reading.statements:
@@ -69,7 +69,8 @@ def histories(reading: LogReading) -> list[GroupHistory]:
 def _history(group: str, statements: list[Statement], assumed: Sequence[str]) -> GroupHistory:
     """Return the history of one group.
 
-    If every line has a time, lines of all files are sorted by time; otherwise they stay in their order.
+    Lines of all files are sorted by time if every line has a time, and either all of these times have a date
+    or none has. Otherwise the lines stay in the order of the files.
 
     Args:
         group: the group's name.
@@ -94,8 +95,9 @@ def _history(group: str, statements: list[Statement], assumed: Sequence[str]) ->
         )
     broker = [statement for statement in statements if statement.broker]
     clients = [statement for statement in statements if not statement.broker]
-    # A coordinator sees every rebalance of its group, a client only those that it takes part in. So clients'
-    # lines are counted as rebalances only if a coordinator's show none. Otherwise they only add details.
+    # A coordinator sees every rebalance of its group; a client sees only those in which it takes part. So
+    # clients' lines are counted as rebalances only if the coordinator's lines show none. Otherwise clients'
+    # lines only add details.
     rebalances = _by_broker(statements)
     if not rebalances:
         rebalances = list(by_clients(clients))
@@ -120,11 +122,11 @@ def _history(group: str, statements: list[Statement], assumed: Sequence[str]) ->
 def _protocol(statements: Sequence[Statement]) -> str | None:
     """Return the last kind of group that lines name; None if they name none.
 
-    Words that consumer, share and Streams groups have in common count as those of a consumer group if no line
-    names the kind exactly.
+    Some words are the same for consumer, share and Streams groups. They count as those of a consumer group if
+    no line names the kind exactly.
     """
     named = [statement.protocol for statement in statements if statement.protocol]
-    # The last one counts: a group may change its protocol in the middle of the logs.
+    # A group may change its protocol in the middle of the logs, so the last kind counts.
     certain = [protocol for protocol in named if protocol != "modern"]
     if certain:
         return certain[-1]
@@ -138,12 +140,12 @@ _CLASSIC_KINDS = {Kind.MEMBER_JOINED, Kind.MEMBER_SYNCED, Kind.REJOINING}
 
 
 def _by_broker(statements: Sequence[Statement]) -> list[LoggedRebalance]:
-    """Return the rebalances in the log of a coordinator, in order; the group may have changed its kind."""
+    """Return the rebalances in the log of a coordinator, in order, even if the group has changed its kind."""
     broker = [statement for statement in statements if statement.broker]
     classic = [statement for statement in broker if statement.protocol == "classic"]
     modern = [statement for statement in broker if statement.protocol != "classic"]
-    # Each kind has its own rules. Afterwards the rebalances are sorted by their lines again. Times cannot be
-    # used for that: some are equal, and some lines have none.
+    # Each kind of group has its own rules. Afterwards the rebalances are put back into the order of their
+    # lines. They cannot be sorted by time, because some times are equal, and some lines have no time.
     place = {statement.line: place for place, statement in enumerate(broker)}
     return sorted(
         (*_classic(classic), *_consumer(modern)), key=lambda rebalance: place.get(rebalance.line, 0)
@@ -176,7 +178,7 @@ _COMINGS = {
     Kind.EXPIRED: Cause.EXPIRED,
     Kind.LATE: Cause.LATE,
 }
-"""Statements of a broker that a member came or went, with their causes."""
+"""Kind of a broker's statement that a member joined or is gone -> the cause of the rebalance."""
 
 
 def _classic(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
@@ -197,9 +199,9 @@ class _ClassicLog:
 
     Attributes:
         now: the rebalance that is under way; None between rebalances.
-        causer: the member id in its reason; None if there is none.
+        causer: the member id in the reason of `now`; None if there is none.
         ended: the generation of the last rebalance that has ended; None before the first one.
-        before: the statements about members that joined or left since then.
+        before: the statements about members that joined or left after the last rebalance.
         reasons: member id -> how the member left.
     """
 
@@ -213,22 +215,22 @@ class _ClassicLog:
     def read(self, statement: Statement) -> Iterator[LoggedRebalance]:
         """Read the next statement; if it ends a rebalance, yield that rebalance."""
         if statement.kind is Kind.LEFT and statement.member:
-            # Only this line says why the member left. The reason of the rebalance says only that it left.
+            # Only this line says why the member left; the reason of the rebalance does not.
             self.reasons[statement.member] = client_cause(statement) or Cause.LEFT
         if statement.kind is Kind.PREPARING:
-            # A new rebalance begins before the last one has ended: it has replaced it.
+            # If the last rebalance has not ended when a new one begins, the new one has replaced it.
             if self.now is not None:
                 yield self.now
             cause, self.causer = _cause(statement.text)
             self.now = _begin(statement, cause, self.causer, self.reasons)
-            # The coordinator logs the expired sessions before the rebalance that they cause, one line each.
+            # Sessions that expire cause this rebalance, but the coordinator logs them before it.
             self._go_on([earlier for earlier in self.before if earlier.kind is Kind.EXPIRED])
         elif statement.kind in _COMINGS and (self.now is None or self.now.joined is not None):
-            # A member that joins or leaves after all have joined causes the next rebalance.
+            # A member that joins or leaves after the join phase has ended causes the next rebalance.
             self.before.append(statement)
         elif self.now is not None:
             self._go_on([statement])
-        # An end without a beginning: the log begins in the middle of this rebalance. But a second line about
+        # If a rebalance ends that has not begun, the log begins in the middle of it. But a second line about
         # the end of the same generation is not another rebalance.
         elif statement.kind in _ENDS and statement.generation != self.ended:
             self.now, self.causer = _cut_off(statement), None
@@ -297,7 +299,8 @@ def _add_line(
         return replace(now, joined=at, members=members, generation=statement.generation or now.generation)
     if statement.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
         return replace(now, ended=at, members=0 if statement.kind is Kind.EMPTIED else now.members)
-    # The event of the causing member is in `cause` already. In `also` it would be counted twice.
+    # The event of the member that caused the rebalance is in `cause` already. It would be counted twice if it
+    # were in `also`, too.
     if statement.kind not in _COMINGS or statement.member == causer:
         return now
     who = statement.client or client_name(statement.member)
@@ -307,7 +310,8 @@ def _add_line(
         else _COMINGS[statement.kind]
     )
     # A process that crashed and restarted joins as a new member, and that rebalance waits for its old member.
-    # When the old one's session expires, it is clear that this was a crash and not a new process.
+    # The session of the old member then expires under the same name, which shows that the join was not of a
+    # new process but followed a crash.
     if (who, now.cause, cause) == (now.member, Cause.JOINED, Cause.EXPIRED) and not is_default_name(who):
         return replace(now, cause=Cause.CRASHED)
     return replace(now, also=(*now.also, (cause, who)))
@@ -316,8 +320,8 @@ def _add_line(
 def _consumer(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
     """Yield the new epochs in the log of the coordinator of a consumer, share or Streams group.
 
-    The events since the epoch before are the causes of an epoch: the first one is `cause`, the others are in
-    `also`. A rebalance lasts from the line of the new epoch to the line of its target assignment.
+    The causes of an epoch are the events since the epoch before: the first event is `cause`, the others are
+    in `also`. A rebalance lasts from the line of the new epoch to the line of its target assignment.
     """
     pending: list[tuple[Cause, str | None, str]] = []
     now: LoggedRebalance | None = None
@@ -334,10 +338,10 @@ def _consumer(statements: Sequence[Statement]) -> Iterator[LoggedRebalance]:
                 (causes[statement.kind], statement.client or client_name(statement.member), statement.text)
             )
         elif statement.kind is Kind.EPOCH and statement.generation is not None:
-            # The target assignment of the epoch before was not logged: the next epoch has replaced it.
+            # No line shows the target assignment of the epoch before, because this epoch has replaced it.
             if now is not None:
                 yield now
-            # If no line tells that topics have changed, the hash of their metadata shows it.
+            # If no line says that topics have changed, the hash of their metadata may show it.
             if not pending and hash_before is not None and statement.text and statement.text != hash_before:
                 pending.append((Cause.TOPICS, None, "the hash of its topics' metadata has changed"))
             cause, member, reason = pending[0] if pending else (Cause.UNKNOWN, None, "")
@@ -362,7 +366,7 @@ _OPEN: dict[Cause, frozenset[Cause]] = {
     Cause.LEFT: frozenset({Cause.POLL, Cause.FENCED}),
     Cause.UNKNOWN: frozenset({Cause.TOPICS, Cause.SUBSCRIPTION, Cause.FOLLOW_UP}),
 }
-"""Cause by a coordinator's log -> the more exact causes that the client's own log may name instead."""
+"""Cause in a coordinator's log -> the more exact causes that the client's own log may name instead."""
 
 
 def _with_names(
@@ -371,8 +375,8 @@ def _with_names(
     """Return a rebalance with the names of members and of the assignor that clients' logs have.
 
     Args:
-        rebalance: the rebalance by the coordinator's log.
-        names: member id -> client id. A member id of KIP-848 does not contain the client's name.
+        rebalance: the rebalance as the coordinator's log shows it.
+        names: member id -> client id, needed because a member id of KIP-848 does not contain the client id.
         assignors: generation -> name of the strategy.
     """
     also = tuple((cause, names.get(member or "", member)) for cause, member in rebalance.also)
@@ -386,11 +390,11 @@ def _with_hint(
 ) -> LoggedRebalance:
     """Return a rebalance with the more exact cause that the client's own log names, if there is one.
 
-    Only lines of the member that caused the rebalance count, at most `NEAR_S` away from its beginning. The
-    nearest one decides.
+    Only lines of the member that caused the rebalance count, and only within `NEAR_S` of the rebalance's
+    beginning. The line nearest to the beginning decides.
 
     Args:
-        rebalance: the rebalance by the coordinator's log.
+        rebalance: the rebalance as the coordinator's log shows it.
         hints: statements of clients that name a cause, each with the cause and its time, sorted by time.
     """
     possible = _OPEN.get(rebalance.cause)
@@ -416,14 +420,14 @@ def _with_hint(
 
 _WORDS = read_toml(__package__, "words.toml")
 _OTHERS: dict[str, str] = {Kind.REPLACED: REPLACED, **_WORDS["others"]}
-"""Statements that are not rebalances, in the words that follow the member's name."""
+"""Kind of a statement that is not about a rebalance -> the words for it, which follow the member's name."""
 _GONE: dict[str, str] = _WORDS["gone"]
-"""Statements of a broker that cause a rebalance, in words for logs in which that rebalance is missing."""
+"""Kind of a broker's statement that causes a rebalance -> its words if that rebalance is not in the logs."""
 _FINDINGS = {*_OTHERS, *_GONE} - {Kind.REPLACED, Kind.LOADED, Kind.CONVERTED}
 
 
 def _others(statements: Sequence[Statement], *, shown: bool) -> Iterator[Other]:
-    """Yield the events that are not rebalances; of several equal ones in a row only the first.
+    """Yield the events that are not rebalances; of equal events in a row, yield only the first.
 
     Args:
         statements: the statements about one group, in order.

@@ -1,6 +1,6 @@
 """Report on rebalances as text and as JSON; `page.py` has the same as an HTML page.
 
-JSON has all rebalances. Text and page leave out the earliest ones of a group that has many.
+JSON has all rebalances. Text and page leave out the earliest rebalances of a group that has many.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COLUMNS = {
     "MEMBERS": "number",
     "": "list",
 }
-"""Column of the table -> how its cells are laid out; the last lists further members that joined or left."""
+"""Column of the table -> how its cells are laid out; the last column lists the further causes in `also`."""
 
 
 def why_json(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], unread: Unread | None = None) -> str:
@@ -165,21 +165,21 @@ PROTOCOLS = {
 """The kinds of groups, in words."""
 _WORDS = read_toml(__package__, "words.toml")
 _BECAUSE: dict[str, str] = _WORDS["because"]
-"""Causes in words, with the members' names for {who}; a missing cause is one that is not known."""
+"""Cause -> its words, with {who} for the members' names; a cause that is not in it counts as unknown."""
 
 GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
 """Causes after which the member is no longer in the group."""
 
 
 def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
-    """Return one sentence: how many rebalances in which time, the cause of most of them, and what to do.
+    """Return one sentence: the number of rebalances, their time, the cause of most of them, and what to do.
 
-    If there are no rebalances, it is about the first fault that the logs show, or says that they show none.
+    If there are no rebalances, the sentence says so, and names the first fault of a member, if there is one.
 
     Args:
         history: the group's history.
-        cures: the cures for its rebalances, see `copartition.why.cures.cures`. The sentence ends with the one
-            for the cause that it names, if there is one.
+        cures: the cures for its rebalances, see `copartition.why.cures.cures`. The sentence ends with the
+            cure for the cause that it names, if there is such a cure.
     """
     name = visible(history.name)
     shown = history.rebalances
@@ -195,8 +195,8 @@ def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
     restarts = next((cure for cure in cures if cure.cause is None), None)
     # Among equally frequent causes, "joined" comes last, because nothing can be done about it.
     ranked = sorted(counts, key=lambda cause: (counts[cause], cause is not Cause.JOINED), reverse=True)
-    # A restart has two causes, a leave and a join. Counted by cause, restarts would look half as frequent as
-    # they are.
+    # A restart is two rebalances with two causes, a leave and a join. If only causes were counted, restarts
+    # would look half as frequent as they are.
     if restarts is not None and restarts.rebalances >= counts[ranked[0]]:
         return f"{head}, {restarts.rebalances} because members restarted: {restarts.do}"
     parts = []
@@ -213,21 +213,21 @@ def verdict(history: GroupHistory, cures: Sequence[Cure]) -> str:
 
 
 def _causes_to_blame(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[Cause, str | None]]:
-    """Yield the cause and the member of each rebalance; for the return of a member, why it had been gone."""
+    """Yield cause and member of each rebalance; if a member returns, the cause is why it had been gone."""
     gone: dict[str | None, Cause] = {}
     for rebalance in rebalances:
         cause, member = rebalance.cause, rebalance.member
         if cause is Cause.JOINED and member in gone:
             cause = gone.pop(member)
-        # Members with a client library's default name cannot be told apart. So the join of one of them is not
-        # taken for the return of another one.
+        # Members with a client library's default name cannot be distinguished. So the join of one of them is
+        # not taken for the return of another one.
         elif cause in {Cause.POLL, Cause.EXPIRED, Cause.LATE} and member and not is_default_name(member):
             gone[member] = cause
         yield cause, member
 
 
 def _part(number: int, all_: int) -> str:
-    """Return the words for `number` of all rebalances: no word for the only one, "all" for several.
+    """Return the words for a number of rebalances: "all " for all of several, "" for the only one.
 
     >>> _part(1, 1), _part(3, 3), _part(2, 3)
     ('', 'all ', '2 ')
@@ -236,7 +236,7 @@ def _part(number: int, all_: int) -> str:
 
 
 def _names(members: Sequence[str | None]) -> str:
-    """Return the names of up to two members, or else how many there are; None is a member without a name.
+    """Return the names of up to two members, or else their number; None stands for a member without a name.
 
     >>> _names(["pod-0", "pod-1"]), _names(["pod-0", "pod-1", "pod-2"]), _names([None])
     ('pod-0 and pod-1', '3 members', 'a member')
@@ -248,7 +248,7 @@ def _names(members: Sequence[str | None]) -> str:
 
 
 def verdict_of_all(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
-    """Return one sentence on several groups: how many rebalances, and the verdict on the one with most.
+    """Return one sentence on several groups: all their rebalances, and the verdict on the group with most.
 
     If there are no rebalances, the sentence names up to five groups in which a member had a fault.
 
@@ -288,7 +288,7 @@ def describe_others(others: Sequence[Other]) -> list[str]:
 
 
 def head_of(history: GroupHistory, between: str = "   ") -> str:
-    """Return the group's protocol and its number of rebalances in which time, joined by `between`."""
+    """Return the group's protocol, and its number of rebalances with their time, joined by `between`."""
     return between.join(filter(None, (PROTOCOLS.get(history.protocol or ""), rebalances_in_time(history))))
 
 
@@ -339,11 +339,11 @@ def rebalance_row(rebalance: LoggedRebalance) -> tuple[str, ...]:
 def notes_of(history: GroupHistory) -> list[str]:
     """Return sentences on what the answer is based on: assumptions, late polls, and what "unknown" means."""
     late = _count_waits(history)
-    # A cause may be unknown for three reasons. Each has its own note, because the user can find the cause in
-    # another way.
+    # A cause may be unknown for three reasons. There is a note for each reason, because the user has to look
+    # for the cause in a different way.
     unknown = [rebalance for rebalance in history.rebalances if rebalance.cause is Cause.UNKNOWN]
-    # A default name that joined and left looks like a member that restarted. But several members may have it,
-    # so the note says that this is unknown.
+    # If members with one default name joined and left, this looks like a restart. But several members may
+    # have that name, so the note says that it is unknown whether a member restarted.
     came, went = (
         {
             member
@@ -390,8 +390,8 @@ def _count_waits(history: GroupHistory) -> int:
     empty = False
     for rebalance in history.rebalances:
         # Each condition excludes another reason to wait. Clients' logs are excluded, because they show how
-        # long a client waited, not how long the coordinator did. If as many members joined as there are, the
-        # group was empty before.
+        # long a client waited, and not how long the coordinator waited. If the number of joins equals that of
+        # members, the group was empty before.
         causes = [cause for cause, _ in events_of(rebalance)]
         waited += (
             history.protocol == "classic"

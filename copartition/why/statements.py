@@ -31,7 +31,7 @@ MOST_EVIDENCE = 1_000_000
 
 
 class Line(NamedTuple):
-    """Names a line of a log, with its time.
+    """Holds the place of a line in a log, and its time.
 
     Attributes:
         file: the path of the log.
@@ -106,7 +106,7 @@ class Kind(StrEnum):
     REVOKING = auto()
     """A client revokes partitions before it joins again, so it was a member; `text` begins with them."""
     SUBSCRIBED = auto()
-    """A client has other topics than before; `text` has both numbers, which the next `METADATA` line gets."""
+    """A client has other topics than before; `text` has both numbers, and is added to its next METADATA."""
     MEMBER_JOINED = auto()
     """A client has the answer to its JoinGroup."""
     MEMBER_SYNCED = auto()
@@ -116,7 +116,7 @@ class Kind(StrEnum):
 
 
 class Statement(NamedTuple):
-    """Holds the statement of one line about a group; a field that neither line nor file tells is None.
+    """Holds the statement of one line about a group; a field is None if neither line nor file shows it.
 
     Attributes:
         kind: what the line states.
@@ -130,9 +130,9 @@ class Statement(NamedTuple):
         broker: whether a broker wrote the line; otherwise a client did.
         protocol: the kind of group: "classic", "consumer", "share" or "streams". "modern" if the line's words
             are the same for all but classic groups.
-        handle: a name that tells apart the clients that write into the same file. Later lines of a client
-            often name neither group nor member id nor generation; these are known from earlier lines with
-            the same handle.
+        handle: a name that distinguishes the clients that write into the same file. Many lines of a client
+            name neither group nor member id nor generation; these are then known from earlier lines with the
+            same handle.
     """
 
     kind: Kind
@@ -153,9 +153,10 @@ class Unread(NamedTuple):
 
     Attributes:
         number: number of these lines.
-        line: the first one of them.
-        text: the text of the first one.
-        program: the client that wrote it, if that is one whose logs are not read; None if it is unknown.
+        line: the first of these lines.
+        text: the text of the first line, at most `_MOST_SHOWN` characters.
+        program: the client that wrote the first line, if the logs of that client are not read here; otherwise
+            None.
     """
 
     number: int
@@ -192,18 +193,19 @@ WORDS = frozenset(
     b"configurations changed protocols coordinator subscribed heartbeat static exceeded wait share "
     b"partitions expired metadata subscription local instance Group".split()
 )
-"""Words, separated by blanks. Every message has at least one of them; a line without any is skipped."""
+"""Words, separated by blanks. A line without any of them has no message, unless it has one of `_MARKS`."""
 _MARKS = (
     *(b"FENCED_INSTANCE_ID", b"FencedInstanceId", b"InconsistentGroupProtocol", b"(Re-)joining"),
     # journald writes a message with colours as a list of its bytes.
     *(b"topic has changed", b"heartbeat errored", b'MESSAGE":['),
 )
-"""Parts of lines that may be a message even if the line has none of `WORDS`."""
+"""Parts of lines. A line with one of them may be a message even if it has none of `WORDS`."""
 
 
 def _may_speak(raw: bytes) -> bool:
     """Return whether a line may be a message, or the line of a client whose logs are not read."""
-    # Searching a line's bytes for a few parts is fast; only lines with one of them are split into words.
+    # A search of a line's bytes for a few parts is fast, so only lines with one of these parts are split into
+    # words.
     if not any(hint in raw for hint in HINTS):
         return False
     return not WORDS.isdisjoint(raw.split()) or any(mark in raw for mark in _MARKS)
@@ -211,7 +213,7 @@ def _may_speak(raw: bytes) -> bool:
 
 def _is_mute(raw: bytes) -> bool:
     """Return whether a Java client's line has neither a message's first letters nor words about a group."""
-    # Nearly every line of a Java client names its group in its prefix. To unpack all of them would take
+    # Nearly every line of a Java client names its group in its prefix. To unpack all these lines would take
     # minutes for a gigabyte. The first ten letters of a message are found in any wrapper, because none of
     # them is a character that JSON escapes.
     if b", groupId=" not in raw or b"Group " in raw or any(start in raw for start in _java_starts()):
@@ -221,14 +223,14 @@ def _is_mute(raw: bytes) -> bool:
 
 @cache
 def _java_starts() -> tuple[bytes, ...]:
-    """Return the first ten letters of each message of Java's clients, each beginning once."""
+    """Return the first ten letters of each message of Java's clients, without duplicates."""
     return tuple({message.start[:10].encode() for message in messages()["java"]})
 
 
 def read_statements(paths: Sequence[str], group: str | None = None) -> LogReading:
     """Return the statements of several logs; files in gzip and UTF-16 are recognized.
 
-    A line that names no group belongs to the group that its client names in the same file, if that is one.
+    If a client names only one group in a file, its lines without a group belong to that group.
 
     Args:
         paths: paths of the logs; "-" is standard input.
@@ -247,7 +249,8 @@ def read_statements(paths: Sequence[str], group: str | None = None) -> LogReadin
                 for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
                     if _may_speak(raw) and not _is_mute(raw):
                         log.add(number, raw, before)
-                        # Counted while the file is read, so that it is refused before memory runs out.
+                        # Statements are counted while a file is read, so that a file with too many of them is
+                        # refused before memory runs out.
                         if len(reading.statements) + len(log.statements) > MOST_EVIDENCE:
                             raise SourceError(
                                 f"{path}: line {number}: more than {MOST_EVIDENCE:,} lines concern groups; "
@@ -281,7 +284,7 @@ def _open(path: str) -> Iterator[IO[bytes]]:
 
 
 _MOST_SHOWN = 300
-"""The most characters of a line that was not understood that are kept to be shown."""
+"""The most characters that are kept of the first line that was not understood, to be shown."""
 
 
 class _Log:
@@ -311,20 +314,22 @@ class _Log:
             before: the line before, which may have the time of this one.
         """
         for record in unpack(raw):
-            # A wrapper has many texts, such as the name of a host. Most of them cannot be a message.
+            # A wrapper has many texts, such as the name of a host. Those that cannot be a message are
+            # skipped.
             texts = [text for text in record.texts if any(hint in text for hint in _TEXT_HINTS)]
             said = next(filter(None, map(_say, texts)), None)
             if said is not None:
                 at = stamp_of(record, said.text, said.match.start, before)
                 self._keep(said, Line(self.path, number, at and at.at, at is None or at.zoned))
                 continue
-            # A line without a message may still name the group of its client; later lines may not name it.
+            # A line without a message may still name the group of its client, and lines with a message may
+            # not.
             for text in record.texts:
                 if quoted := _ANY_GROUP.search(text):
                     self.groups[_librdkafka_handle(text)].add(quoted["group"])
             last = record.texts[-1]
-            # A line with Java's prefix is of no other client. The search for all other clients would take
-            # longer than reading the line.
+            # A line with Java's prefix is of no other client. So the search for the other clients is left
+            # out; it would take longer than reading the line.
             program = None if ", groupId=" in last else stranger(last)
             if program or any(map(concerns_a_group, texts)):
                 shown = last[:_MOST_SHOWN]
@@ -342,12 +347,12 @@ class _Log:
         kind = Kind(said.match.kind)
         text = fields.get("text") or ""
         # Coordinators of the consumer protocol have one message for an expired session and for a member that
-        # did not revoke its partitions in time. In the second case its reason has a limit ("within ... ms").
+        # did not revoke its partitions in time. In the second case the message has a limit ("within ... ms").
         if kind is Kind.EXPIRED and "within" in text:
             kind = Kind.LATE
         group = fields.get("group") or said.group
-        # The group's name is noted even if the line is left out. It shows whether the client has only one
-        # group, see `_Voices`.
+        # The group's name is noted even if the statement is left out below, because `_Voices` needs to know
+        # whether the client has only one group.
         if group is not None:
             self.groups[said.handle].add(group)
             if self.group not in {None, group}:
@@ -400,7 +405,7 @@ class _Voices:
     """
 
     def __init__(self, groups: dict[str, set[str]]) -> None:
-        # For a client with several groups no line is completed: which of them it means would be a guess.
+        # No line is completed for a client with several groups, because it is unknown which group is meant.
         self.only = {handle: min(names) for handle, names in groups.items() if len(names) == 1}
         self.voices: dict[str, _Voice] = defaultdict(_Voice)
 
@@ -410,7 +415,8 @@ class _Voices:
         Call it for all statements of the log in the order in which they were written.
 
         Returns:
-            None for a statement that is only kept for a later one (SUBSCRIBED).
+            The completed statement. None for a SUBSCRIBED statement, whose text is only kept for the client's
+            next METADATA statement.
         """
         if statement.broker:
             return statement
@@ -419,7 +425,7 @@ class _Voices:
             voice.text = statement.text
             return None
         voice.member = statement.member or voice.member
-        # The line about the answer to SyncGroup names no generation. It is that of the JoinGroup before it.
+        # The line about the answer to SyncGroup names no generation, so it gets that of the JoinGroup before.
         synced = statement.kind is Kind.MEMBER_SYNCED
         generation = statement.generation or (voice.generation if synced else None)
         voice.generation = statement.generation or voice.generation
@@ -438,7 +444,7 @@ _DAY_S = 86_400.0
 def _newest_first(statements: Sequence[Statement]) -> bool:
     """Return whether a log begins with its newest line, as exports of log collectors often do.
 
-    The times of lines show it. If there are none, falling generations show it, and assignments that come
+    The times of lines show this. If no line has a time, falling generations show it, or assignments that come
     right before their joins.
     """
     times = [statement.line.at for statement in statements if statement.line.at is not None]
@@ -476,7 +482,7 @@ def _next_days(statements: Sequence[Statement]) -> Iterator[Statement]:
 
 
 class _Saying(NamedTuple):
-    """Holds a message that was found in a text, and the client or broker that wrote it; see `Statement`."""
+    """Holds a message that was found in a text, and its writer; see `Statement` for the fields."""
 
     match: Match
     text: str
@@ -492,7 +498,7 @@ _JAVA_PREFIX = re.compile(
     r"(?:instanceId=(?>(?P<instance>.+?)(?=, clientId=)), )?"
     r"clientId=(?>(?P<client>.+?)(?=, groupId=)), groupId=(?>(?P<group>.+?)(?=\](?:\s|$)))\]\s*+"
 )
-"""The prefix that a Java client writes before each message: its program, static member, client and group."""
+"""Pattern of the prefix of a Java client's messages: its program, static member, client and group."""
 _ANY_GROUP = re.compile(r'Group "(?P<group>[^"]++)"')
 _BROKER = ("classic", "consumer", "modern", "share", "streams")
 """The tables of `patterns.toml` with the messages of brokers, in the order in which they are tried."""
@@ -538,7 +544,8 @@ def _java_prefix(text: str) -> re.Match[str] | None:
 def _librdkafka_handle(text: str) -> str:
     """Return librdkafka's name of a client instance in a text, such as app#consumer-1; "" if there is none.
 
-    A client id may contain blanks. So it is taken from the last separator before it: "|", "[" or ": ".
+    A client id may contain blanks. So it begins after the last separator before "#consumer-": "|", "[" or
+    ": ". If there is no separator, it begins after the last blank.
     """
     place = text.find("#consumer-")
     if place < 0:

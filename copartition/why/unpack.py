@@ -1,12 +1,12 @@
 r"""Take the texts of a log's line out of its wrappers, and find the time when it was written.
 
-Programs write a message. Container runtimes, collectors and people wrap it, in JSON inside JSON, CSV, syslog,
-journald or colours, with a time and a pod's name before it, or a host's name behind it. A line becomes one or
-more `Record`s, whose texts are as the program wrote them. A field of a record is recognized by its content,
-not by its name, because each wrapper has other names.
+A program writes a message. Container runtimes, collectors and people wrap it, in JSON inside JSON, CSV,
+syslog, journald or colours, with a time and a pod's name before it, or a host's name behind it. A line
+becomes one or more `Record`s, whose texts are as the program wrote them. A field of a record is recognized by
+its content, not by its name, because each wrapper uses other names.
 
-Times are seconds since 1970, in UTC. A time whose date is unknown has the year 1970 (only the time of day is
-known) or 1972 (day and month are known, too); see `moment_of`.
+Times are seconds since 1970, in UTC. If only the time of day is known, a time has the date 1 January 1970. If
+only the year is unknown, it has the year 1972. See `moment_of`.
 """
 
 import csv
@@ -38,11 +38,11 @@ MOST_DEPTH = 4
 """The most wrappers inside each other that are opened, such as a runtime's, a collector's and a logger's."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*+[A-Za-z]|\\u001b\[[0-9;:]*+[A-Za-z]|\\x1b\[[0-9;:]*+[A-Za-z]")
-"""Pattern of a terminal's colour: the control sequence itself, or as JSON or Python escape it."""
+"""Pattern of a terminal's colour: the control sequence itself, or its escaped form in JSON or Python."""
 _OBJECT = re.compile(r'[{\[]\s*+(?:\{\s*+)?"')
-"""The beginning of a JSON object with a key, or of a list whose first item is such an object or a string."""
+"""Pattern of the beginning of a JSON object with a key, or of a list of such objects or of strings."""
 _QUOTED = re.compile(r'(?<==)"((?:[^"\\]++|\\.)*+)"')
-"""A value of logfmt: key="value", with backslashes before quotes."""
+"""Pattern of a value in logfmt: key="value", with backslashes before quotes inside the value."""
 _DECODER = json.JSONDecoder()
 
 
@@ -65,7 +65,7 @@ def _records(text: str, header: str, depth: int) -> Iterator[Record]:
         header: the text around it in the wrappers that are opened already.
         depth: how many more wrappers may be opened.
     """
-    # A text that begins with a quote is tried as CSV below: its braces belong to one of its fields.
+    # A text that begins with a quote is tried as CSV below, because its braces belong to one of its fields.
     if depth and (place := _OBJECT.search(text)) is not None and not text.startswith('"'):
         try:
             value, end = _DECODER.raw_decode(text, place.start())
@@ -76,8 +76,8 @@ def _records(text: str, header: str, depth: int) -> Iterator[Record]:
             for event in _events(value):
                 yield from _of_event(event, around, depth - 1)
             return
-    # CSV doubles a quote inside a field. A backslash before a single quote is another format, such as cut
-    # JSON.
+    # CSV doubles a quote inside a field. A text with a backslash before a quote that is not doubled has
+    # another format, such as cut JSON.
     quoted = text.startswith('"') or ',"' in text
     if depth and quoted and ('\\"' not in text or '\\""' in text):
         try:
@@ -182,12 +182,13 @@ class Stamp(NamedTuple):
 
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
-"""The name of a month, short or whole."""
+"""Pattern of the name of a month, short or whole."""
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?"
-"""A time of day, with or without a fraction of a second."""
+"""Pattern of a time of day, with or without a fraction of a second."""
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
-"""A zone, which may be missing."""
-# Java names a coordinator by a number just below 2^31, "(id: 2147483646", which as seconds would be in 2038.
+"""Pattern of a time zone, which may be missing."""
+# Java writes a coordinator's id as a number just below 2^31, "(id: 2147483646". The pattern excludes it,
+# because as seconds since 1970 it would be a time in 2038.
 _STAMPS = re.compile(
     r"(?<![\d.,/-])(?<!\(id: )"
     rf"(?:(?P<epoch>[12]\d{{9}}(?:\.\d{{1,9}}(?![\d.])|(?=\s)|$)|[12](?:\d{{12}}|\d{{15}}|\d{{18}})(?!\d))"
@@ -200,7 +201,7 @@ _STAMPS = re.compile(
     rf"|(?<!:)(?P<clock>{_CLOCK})(?![\d:]))"
 )
 _HEADER = 300
-"""Number of characters at the start of a line in which its time is searched; later ones are the message's."""
+"""Number of characters at a text's start in which its time is searched; later times are of the message."""
 _LARGEST_EPOCH = 1e20
 """A number above every time since 1970 in nanoseconds."""
 _TIMES = re.compile(r"time|stamp|\bts\b|date|epoch|instant|created|^@?t$", re.IGNORECASE)
@@ -216,7 +217,8 @@ def stamp_of(record: Record, text: str, start: int, before: bytes) -> Stamp | No
         record: the record.
         text: the text of the record that has the message.
         start: the index in the text at which the message begins.
-        before: the line before. Its time counts if it begins with one and the record has none.
+        before: the line before. If that line begins with a time, that time counts, too, unless the record has
+            a time with a date.
     """
     found = [*_stamps(text[:start][:_HEADER]), *_stamps(record.header[:_HEADER])]
     # Only a short field can be a time and nothing else. A time within a longer text may be the time of
@@ -226,14 +228,14 @@ def stamp_of(record: Record, text: str, start: int, before: bytes) -> Stamp | No
     # Larger numbers are not times, and Python cannot format an integer of hundreds of digits as a float.
     small = ((key, number) for key, number in record.numbers if abs(number) < _LARGEST_EPOCH)
     numbers = {key: stamp for key, number in small if (stamp := _epoch(f"{number:.6f}"))}
-    # If several numbers could be times, those count whose keys say so. The earliest is the event's own: a
-    # collector adds its own time later.
+    # If several numbers could be times, only those count whose keys say so. Of these the earliest is the time
+    # of the event, because a collector adds its own time later.
     timed = [stamp for key, stamp in numbers.items() if len(numbers) == 1 or _TIMES.search(key)]
     found += [min(timed)] if timed else []
     if not any(stamp.worth for stamp in found):
         match = _STAMPS.match(before[:_HEADER].decode(errors="replace").lstrip(" \"'>*[("))
         found += [stamp] if match and (stamp := _stamp(match)) and (stamp.worth or not found) else []
-    # The most complete time; among equal ones, one with a fraction of a second.
+    # Among equally complete times, a time with a fraction of a second is preferred, because it is more exact.
     return max(found, key=lambda stamp: (stamp.worth, stamp.at % 1 > 0), default=None)
 
 
@@ -249,7 +251,7 @@ def _whole_stamp(text: str) -> Stamp | None:
 
 
 def _stamp(match: re.Match[str]) -> Stamp | None:
-    """Return the time of a match of `_STAMPS`; None if it is ambiguous, or does not exist (31 February)."""
+    """Return the time of a match of `_STAMPS`; None if the time is ambiguous or impossible (31 February)."""
     if match["epoch"]:
         return _epoch(match["epoch"])
     if match["date"]:
@@ -294,7 +296,7 @@ def _iso(digits: str, zone: str) -> float | None:
 
 @lru_cache(maxsize=4096)
 def _stamp_in_words(text: str, day_first: bool) -> Stamp | None:
-    """Return the time of a text that dateutil can read, such as one with a month's name; None if none.
+    """Return the time of a text that dateutil can read, such as one with a month's name; None if it cannot.
 
     Args:
         text: a text that matches `words` of `_STAMPS`.
@@ -310,7 +312,7 @@ def _stamp_in_words(text: str, day_first: bool) -> Stamp | None:
     try:
         at = parser.parse(plain, default=datetime(1972, 1, 1), dayfirst=day_first)  # noqa: DTZ001 - set below
         zoned = at.tzinfo is not None
-        # Only here a zone of more than a day raises an error.
+        # A zone of more than a day raises its error only here, so this call is inside the `try`.
         seconds = (at if zoned else at.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
@@ -319,7 +321,7 @@ def _stamp_in_words(text: str, day_first: bool) -> Stamp | None:
 
 
 DATED = datetime(1973, 1, 1, tzinfo=UTC).timestamp()
-"""Earlier times are those without a date, or without a year."""
+"""Times before this one stand for times whose date or year is unknown."""
 
 
 def is_dated(at: float) -> bool:

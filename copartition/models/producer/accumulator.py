@@ -1,4 +1,4 @@
-"""Keep the batches that wait in the Java client's `RecordAccumulator`, uncompressed, for one topic.
+"""Keep the uncompressed batches of one topic that wait in the Java client's `RecordAccumulator`.
 
 Times are milliseconds, sizes are bytes; partitions and brokers are numbers from 0 on.
 """
@@ -57,7 +57,7 @@ class Batch:
         return not self.closed
 
     def try_append(self, payload: int, timestamp: int) -> int:
-        """Return the bytes that the record adds, 0 if there is no room."""
+        """Append a record and return the bytes that it adds; return 0 if the batch has no room for it."""
         if not self.has_room(payload, timestamp):
             return 0
         added = self._bytes_of(payload, timestamp)
@@ -68,7 +68,8 @@ class Batch:
     def _bytes_of(self, payload: int, timestamp: int) -> int:
         """Return the bytes that the record takes as the next one of this batch.
 
-        They depend on the batch: varints hold the record's index in it, and its time after the first record.
+        The number depends on the batch, because varints hold the record's index in the batch and its time
+        after the first record.
         """
         return record_size(payload, self.records, timestamp - self.base_timestamp)
 
@@ -80,8 +81,8 @@ class AppendResult(NamedTuple):
         batch: the batch that took the record.
         added: the bytes by which the batch grew.
         opened: whether the batch is new.
-        full: whether its partition now has a full batch.
-        unused: bytes of memory that were allocated for a batch and not needed after all.
+        full: whether the batch's partition now has a full batch.
+        unused: bytes of memory that were allocated for a new batch but turned out not to be needed.
     """
 
     batch: Batch
@@ -102,15 +103,16 @@ class Accumulator:
         layout: the topic's layout. A broker's partitions are drained in the order of `layout.available`.
         strategy: chooses the partition of unkeyed records. It is asked here only if its choice depends on the
             bytes appended (`BytesAware`). It is given the lengths of the queues if it is `LoadAware`.
-        allocate: takes memory for a new batch, in bytes, and returns the time when it had it; None if that
-            took too long.
+        allocate: a function that takes this many bytes of memory for a new batch, and returns the time in ms
+            at which the memory was there; None if the wait took too long.
 
     Attributes:
         _queues: partition -> its batches, oldest first.
         _partitions_of: broker -> the partitions that it leads, in the order of draining.
-        _drain_from: broker -> the index in `_partitions_of` at which its next request begins.
-        _ready_at: broker -> when it last had a ready batch.
-        _drained_at: broker -> when it last could take a request.
+        _drain_from: broker -> the index in its list of `_partitions_of` at which its next request begins.
+        _ready_at: broker -> when a batch for it was last found ready.
+        _drained_at: broker -> when it last could take a request; at first, when a batch for it was first
+            found ready.
     """
 
     def __init__(
@@ -140,10 +142,12 @@ class Accumulator:
         self._drained_at: dict[int, float] = {}
 
     def append(self, placed: int, payload: int, now: float) -> AppendResult | None:
-        """Put a record into a batch; return None if `max.block.ms` passed before there was memory for one.
+        """Put a record into a batch; return None if `max.block.ms` passed before a new batch had memory.
 
-        `payload` is the record's `payload_size`. If `placed` is -1, `strategy` chooses the partition. `now`
-        is in milliseconds.
+        Args:
+            placed: the record's partition; -1 if `strategy` chooses it.
+            payload: the record's `payload_size`.
+            now: the time of the call, in milliseconds.
         """
         # The record keeps the time of this call, even if it waits for memory and enters its batch later.
         timestamp = int(now)
@@ -174,15 +178,15 @@ class Accumulator:
         return AppendResult(queue[-1], added, opened, len(queue) > 1 or queue[-1].full, buffer)
 
     def opens(self, partition: int, payload: int, now: float) -> bool:
-        """Return whether the record finds no batch with room.
+        """Return whether the record needs a new batch, because the partition has no batch with room.
 
-        This closes a batch that has too little room for it.
+        If the last batch has too little room for the record, this call closes that batch.
         """
         queue = self._queues.get(partition)
         return not (queue and queue[-1].has_room(payload, int(now)))
 
     def ready(self, now: float, *, everything: bool = False) -> set[int]:
-        """Return the brokers to which a batch can be sent: a full one, or one that has lingered.
+        """Return the brokers to which a batch can be sent: a full batch, or a batch that has lingered.
 
         With `everything`, any batch can be sent. The sender calls this before it sends, and here the sticky
         partitioner is given the lengths of the queues.
@@ -205,7 +209,7 @@ class Accumulator:
             self._drained_at[broker] = now
 
     def drain(self, broker: int, most: int) -> list[Batch]:
-        """Return a request: the first batch of every partition, ready or not, up to `most` bytes.
+        """Return a request: the first batch of each partition of a broker, ready or not, up to `most` bytes.
 
         Args:
             broker: the leader.
@@ -216,7 +220,7 @@ class Accumulator:
         drained: list[Batch] = []
         size = 0
         for step in range(len(partitions)):
-            # The next request starts with the last partition that this one looked at.
+            # The next request starts with the last partition that this request looked at.
             self._drain_from[broker] = (start + step) % len(partitions)
             queue = self._queues.get(partitions[self._drain_from[broker]])
             if not queue:
@@ -230,19 +234,20 @@ class Accumulator:
         return drained
 
     def _stick(self, sticky: BytesAware) -> int:
-        """Return an unkeyed record's partition; the next one if the current one has no batch with room."""
+        """Return an unkeyed record's partition; change it first if the current one has no batch with room."""
         # The client puts off a change of partition while the queue has a batch that is not full (KIP-794,
-        # `partitionChanged`). Since then the sender may have taken that batch.
+        # `partitionChanged`). The sender may have taken that batch since, so the change is made up for here.
         queue = self._queues.get(sticky.peek(self._layout))
         if not queue or queue[-1].full:
             sticky.note_append(0, self._layout, enable_switch=True)
         return sticky.peek(self._layout)
 
     def _load(self) -> dict[int, int] | None:
-        """Return how many batches wait for each partition; None until each partition has had one.
+        """Return how many batches wait for each partition; None until each partition has had a batch.
 
-        Partitions of a broker that has taken no request for too long are left out. Quirk: the length of a
-        partition that is left out stays in the list, and counts for the next partition if that has no batch.
+        The result is None, too, if adaptive partitioning is off. Partitions of a broker that has taken no
+        request for too long are left out. Quirk: the number of batches of a partition that is left out stays
+        in the list, and is taken for that of the next partition if the next one has no batch.
         """
         if not self._settings.partitioner_adaptive_partitioning_enable or (
             len(self._queues) < self._layout.partitions

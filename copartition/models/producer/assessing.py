@@ -10,16 +10,16 @@ from copartition.models.producer.settings import INT_MAX, check_bounds
 from copartition.models.producer.tuning import Client
 
 MOST_BATCHES = 1_000_000
-"""The most batches that are simulated over all runs; these take some minutes."""
+"""The most batches that are simulated over all runs; so many batches take some minutes."""
 
 
 class BatchTally(NamedTuple):
     """Counts the batches to which something happened, such as a loss.
 
     Attributes:
-        batches: their number over all runs.
-        runs: the number of runs in which it happened to at least one batch.
-        most: the most batches in one run.
+        batches: the number of these batches over all runs.
+        runs: the number of runs that have at least one such batch.
+        most: the highest number of such batches in one run.
     """
 
     batches: int
@@ -34,11 +34,11 @@ class DeliveryAssessment:
     Attributes:
         batches: batches produced in each run.
         runs: the number of runs.
-        lost: not in the log although the producer got no error for them.
-        duplicated: more than once in the log.
-        reordered: first in the log after a batch that was produced later.
-        failed: the callback got an error.
-        failed_but_written: failed, but in the log anyway.
+        lost: batches that are not in the log although the producer got no error for them.
+        duplicated: batches that are more than once in the log.
+        reordered: batches whose first copy in the log comes after a batch that was produced later.
+        failed: batches whose callback got an error.
+        failed_but_written: failed batches that are in the log anyway.
     """
 
     batches: int
@@ -64,7 +64,7 @@ def assess_delivery(
 ) -> DeliveryAssessment:
     """Simulate a delivery many times, and count the batches that are lost, doubled, out of order or failed.
 
-    Run i has the seed `seed + i`. A fault may come at any moment of a delivery. So the times of brokers'
+    Run i has the seed `seed + i`. Because a fault may come at any moment of a delivery, the times of brokers'
     faults are moved from run to run, in even steps over the time that a batch needs.
 
     See `simulate_delivery` for an explanation of settings, faults, client and the times in milliseconds.
@@ -72,8 +72,8 @@ def assess_delivery(
     Args:
         batches: batches of each run, to one partition, 1 or more.
         runs: the number of runs, 1 or more.
-        settings: the producer's; the defaults of 4.x if None.
-        faults: what goes wrong; nothing if None.
+        settings: the producer's settings; None for the defaults of Kafka 4.x.
+        faults: the faults of each run; None for none.
         interval_ms: time from one batch to the next.
         round_trip_ms: time to the leader and back.
         replication_ms: time until the leader knows that followers have a batch.
@@ -126,6 +126,6 @@ def _delay_faults(faults: Faults, by_ms: float) -> Faults:
 
 
 def _tally(batches_of_runs: Iterable[tuple[int, ...]]) -> BatchTally:
-    """Return how many batches there are, in how many runs there are any, and the most in one run."""
+    """Return the number of batches, the number of runs with at least one, and the highest number in a run."""
     counts = [*map(len, batches_of_runs)]
     return BatchTally(sum(counts), sum(map(bool, counts)), max(counts))

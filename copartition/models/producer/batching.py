@@ -30,12 +30,12 @@ class BrokerTimes:
 
     Attributes:
         latency_ms: network and replication time of a request, whatever its size.
-        request_ms: time that it works on each request.
-        batch_ms: time that it works on each batch of a request.
-        bytes_per_ms: how many bytes it takes in per millisecond.
+        request_ms: time that the broker works on each request.
+        batch_ms: time that the broker works on each batch of a request.
+        bytes_per_ms: how many bytes the broker takes in per millisecond.
 
     Raises:
-        InvalidConfigError: a time that is negative or not finite, or a speed that is not above 0.
+        InvalidConfigError: a time is negative or not finite, or the speed is not above 0.
     """
 
     latency_ms: float = 1.0
@@ -67,8 +67,9 @@ class BatchingResult:
 
     Attributes:
         batch: the number of each record's batch, -1 if `send()` timed out, shape (records,).
-        called_ms: when `send()` was called for each record: at its time, or later if the thread was blocked.
-        appended_ms: when each record entered its batch; NaN if `send()` timed out.
+        called_ms: when `send()` was called for each record, shape (records,): at the record's time, or later
+            if the thread was blocked.
+        appended_ms: when each record entered its batch, shape (records,); NaN if `send()` timed out.
         partition: the partition of each batch, shape (batches,).
         records: the number of records in each batch.
         size: bytes of each batch, with its overhead of 61.
@@ -140,15 +141,16 @@ def simulate_batching(
             `unkeyed`.
         leaders: index into `brokers` of each partition's leader.
         brokers: the brokers.
-        unkeyed: chooses for the records with partition -1, as `get_partitioner("sticky").for_topic(name)`. It
-            is told of bytes, queues, new batches and time as far as it has methods for them.
+        unkeyed: the strategy that chooses the partition of records with -1, for example
+            `get_partitioner("sticky").for_topic(name)`. It is told of bytes, queues, new batches and time if
+            it has the methods for them.
         key_bytes: bytes of each key, -1 for null, or one number for all.
-        settings: the producer's; the defaults of 4.x if None.
+        settings: the producer's settings; None for the defaults of Kafka 4.x.
 
     Raises:
         InvalidConfigError: a record is larger than `max.request.size` or `buffer.memory`, times go back, a
             time or size is out of range, or a strategy is both `BytesAware` and `BatchAware`.
-        InvalidLayoutError: a partition or leader that does not exist.
+        InvalidLayoutError: a partition or leader does not exist.
 
     >>> result = simulate_batching([0, 1, 2], 100, 0, leaders=[0], brokers=[BrokerTimes(latency_ms=2.0)])
     >>> result.requests, result.latency_ms([100]).tolist()
@@ -185,7 +187,7 @@ class _Producer:
         _sent: (batch, time in ms, number of its request) of each batch, in the order of batch numbers.
         _acknowledged: number of a request -> the time in ms of its answer.
         _closing: whether the producer is being closed, so that every batch may be sent at once.
-        _blocked: whether `send()` waits for memory, with the same effect.
+        _blocked: whether `send()` waits for memory; then, too, every batch may be sent at once.
     """
 
     def __init__(
@@ -218,10 +220,10 @@ class _Producer:
 
         Args:
             times: when the application wants to send each record, ascending, ms.
-            placed: partition of each; -1 leaves the choice to the strategy.
-            payloads: `payload_size` of each.
+            placed: partition of each record; -1 leaves the choice to the strategy.
+            payloads: `payload_size` of each record.
         """
-        # These are batches and not their numbers, because a batch has its number only when it is sent.
+        # The list holds batches and not their numbers, because a batch gets its number only when it is sent.
         batch_of: list[Batch | None] = []
         called: list[float] = []
         appended: list[float] = []
@@ -239,7 +241,13 @@ class _Producer:
     def _result(
         self, batch_of: list[Batch | None], called: list[float], appended: list[float]
     ) -> BatchingResult:
-        """Return the columns of the result, by record and by batch."""
+        """Return the result: columns with an element for each record, and columns for each batch.
+
+        Args:
+            batch_of: the batch of each record; None if `send()` timed out.
+            called: when `send()` was called for each record, in ms.
+            appended: when each record entered its batch, in ms; NaN if `send()` timed out.
+        """
         batches = [batch for batch, _, _ in self._sent]
         requests = np.array([request for _, _, request in self._sent], np.int64)
         answers = np.array([self._acknowledged[request] for request in range(self._requests)])
@@ -255,7 +263,7 @@ class _Producer:
             requests,
         )
 
-    # The thread that calls send().
+    # The methods from here on model the thread that calls `send()`.
 
     def _append(self, placed: int, payload: int) -> Batch | None:
         """Return the batch that took the record; None if `max.block.ms` passed first."""
@@ -268,7 +276,7 @@ class _Producer:
         appended = self._accumulator.append(placed, payload, self._events.now)
         if appended is None:
             return None
-        # Memory that was allocated and not needed after all goes back to the pool at once.
+        # Memory that was allocated but turned out not to be needed goes back to the pool at once.
         self._free += appended.unused
         # A batch that lingers is looked at again when its linger time is over.
         if appended.opened:
@@ -280,7 +288,7 @@ class _Producer:
     def _place(self, payload: int) -> int:
         """Return the partition that the strategy chooses for an unkeyed record.
 
-        If its choice opens a batch, the strategy is told so and chooses again (KIP-480).
+        If the record would open a new batch there, the strategy is told so and chooses again (KIP-480).
         """
         placed = self._choose()
         if self._batches is not None and self._accumulator.opens(placed, payload, self._events.now):
@@ -314,7 +322,7 @@ class _Producer:
         self._free -= size
         return self._events.now
 
-    # The sender.
+    # The methods from here on model the sender.
 
     def _send(self) -> None:
         """Send ready batches as long as brokers can take another request (Sender.sendProducerData)."""
@@ -341,7 +349,7 @@ class _Producer:
             batch.number = len(self._sent)
             self._sent.append((batch, self._events.now, request))
         model = self._brokers[broker]
-        # The broker serves one request after another, so this one waits for those before it.
+        # The broker serves one request after another, so this request waits for all that were sent before.
         self._busy_until[broker] = model.served_ms(
             self._events.now, self._busy_until[broker], len(drained), sum(batch.size for batch in drained)
         )
@@ -351,16 +359,16 @@ class _Producer:
         )
 
     def _take_answer(self, broker: int, request: int, memory: int) -> None:
-        """Handle the answer to a request: free its memory, and send what waited for that."""
+        """Handle the answer to a request: free its memory, and send the batches that waited for an answer."""
         self._acknowledged[request] = self._events.now
         self._in_flight[broker] -= 1
         self._free += memory
         self._send()
 
-    # The clock.
+    # This method moves the clock.
 
     def _advance(self, time: float) -> None:
-        """Let all events up to a time happen, and set the clock to it.
+        """Let all events up to a time happen, and set the clock to that time.
 
         If the time is infinite, all events happen, and the clock stays at the last one.
         """

@@ -50,18 +50,19 @@ def simulate_delivery(
 
     Args:
         batches: the number of records in each batch.
-        settings: the producer's; the defaults of 4.x if None.
-        faults: what goes wrong; nothing if None.
-        interval_ms: time from one batch being ready to be sent to the next.
+        settings: the producer's settings; None for the defaults of Kafka 4.x.
+        faults: the faults of the run; None for none.
+        interval_ms: time from the creation of one batch to that of the next.
         round_trip_ms: time from sending a request to its answer, without replication.
         replication_ms: time until the leader knows that the followers have what it appended. They have it
             after half of that, and report it with their next fetch.
         seed: decides which requests the faults hit; equal arguments give equal results.
-        client: the client whose rules for retried batches apply. Without idempotence the Java client reverses
-            the order of a lost connection's batches; librdkafka keeps it, but has one more request ready than
-            may be in flight. With idempotence librdkafka takes the acknowledgement of a later batch for that
-            of a batch that waits for its retry; and if a leader has lost acknowledged batches, it fails all
-            that follow. The Java client goes on with a new epoch.
+        client: the client whose rules for retried batches apply. Without idempotence, the Java client
+            reverses the order of the batches of a lost connection. librdkafka keeps their order, but prepares
+            one more request than may be in flight. With idempotence, librdkafka takes the acknowledgement of
+            a later batch also for that of an earlier batch that waits for its retry. If a leader has lost
+            acknowledged batches, librdkafka fails all batches that follow, and the Java client goes on with a
+            new epoch.
 
     Raises:
         InvalidConfigError: a batch, time or seed is out of range, or the run does not end within `REQUESTS`
@@ -94,7 +95,7 @@ def simulate_delivery(
 
 
 def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
-    """Return a function that is called for each request that reaches the leader, and returns its fault.
+    """Return a function that returns the fault of the next request at the leader; None for no fault.
 
     Args:
         faults: scripted faults take precedence over those drawn by shares.
@@ -115,10 +116,11 @@ def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    """A batch as the sender sees it.
+    """Holds a batch as the sender sees it.
 
-    `number` is its index among the batches produced; times are milliseconds. `sequence` is None until the
-    batch is first sent, and again after a new epoch has begun.
+    `number` is the batch's index among the batches produced. `attempts` counts how often it was sent, and
+    `sent_ms` is when that last happened. A retry is not sent before `not_before_ms`. `sequence` is None until
+    the batch is first sent, again after a new epoch has begun, and always without idempotence.
     """
 
     number: int
@@ -129,7 +131,7 @@ class _Batch:
 
 
 class _Request(NamedTuple):
-    """A batch on its way, with the sequence it was sent with and the number of its connection."""
+    """Holds a batch on its way, the sequence with which it was sent, and the number of its connection."""
 
     batch: _Batch
     sent: SequencedBatch | None
@@ -138,7 +140,7 @@ class _Request(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """The state of one simulation: the client's side, then the leader's.
+    """Holds the state of one simulation: the client's side, then the leader's.
 
     Times are milliseconds, sequences are those of `SequencedBatch`, and connections are counted from 0.
     `_events` has the clock and the events to come.
@@ -194,8 +196,8 @@ class _Run:
         self._followers_gone_ms = self.faults.followers_gone_ms
         most = REQUESTS + REQUESTS_EACH * len(self.records)
         for number in range(len(self.records)):
-            # These are planned before the faults, so that a batch is created before something happens to the
-            # leader at the same time.
+            # The creation of batches is planned before the faults, so that of two events at the same time the
+            # batch is created first.
             self._events.at(number * interval_ms, partial(self._producer_creates, number))
         for time in self.faults.leader_changes:
             self._events.at(time, self._leader_changes)
@@ -223,7 +225,7 @@ class _Run:
             f"({self.settings.delivery_timeout_ms}) or retries ({self.settings.retries}) smaller"
         )
 
-    # The producer.
+    # The methods from here on model the producer.
 
     def _producer_creates(self, number: int) -> None:
         """Put a batch into the queue and start its `delivery.timeout.ms`.
@@ -263,8 +265,8 @@ class _Run:
         """Return whether librdkafka makes the next request although it may not send it yet.
 
         From then on no retry comes before that request (`rd_kafka_broker_outbufs_space`). An idempotent
-        producer takes the request back (`rd_kafka_broker_bufq_purge_by_toppar`), so it is not modelled for
-        one.
+        producer takes the request back (`rd_kafka_broker_bufq_purge_by_toppar`), so for an idempotent
+        producer the answer is always False.
         """
         if not self.librdkafka or self.settings.enable_idempotence or self._ready or not self._queue:
             return False
@@ -286,7 +288,8 @@ class _Run:
         head = self._queue[0]
         if head.not_before_ms > self._events.now:
             return False
-        # A retried batch waits until it is the oldest without an answer (KAFKA-5494).
+        # An idempotent producer sends a retried batch only when no other request is in flight, so that no
+        # later batch can arrive before it (KAFKA-5494).
         retried = head.sequence is not None
         return not (retried and self._in_flight)
 
@@ -302,7 +305,8 @@ class _Run:
             retriable: whether the leader answered with a retriable error.
         """
         batch = request.batch
-        # The client has closed that connection since, or has failed the batch because it expired.
+        # Since the request was sent, the client has closed its connection, or has failed the batch because
+        # the batch expired.
         if request.link != self._connection or batch not in self._in_flight:
             return
         self._in_flight.remove(batch)
@@ -310,8 +314,8 @@ class _Run:
             # Unless the batch follows the last acknowledged one, the client expects that an earlier batch
             # still gets through (TransactionManager.canRetry). A true gap ends the epoch (KIP-360).
             sequence = batch.sequence
-            # The batch follows the last acknowledged one, so no request is on its way that could still fill
-            # the gap.
+            # The gap is true if the batch follows the last acknowledged one: then no request is on its way
+            # that could still fill it.
             gap = sequence is not None and sequence.first == self._last_acknowledged + 1
             if gap and self.librdkafka:
                 self._ends_fatally(batch)
@@ -332,8 +336,9 @@ class _Run:
             return
         self._last_acknowledged = max(self._last_acknowledged, batch.sequence.last)
         if self.librdkafka:
-            # librdkafka reasons that a leader that took this batch must have taken those before it
-            # (`rd_kafka_dr_implicit_ack`). For a producer's first batches that is wrong.
+            # librdkafka reasons that a leader that took this batch must have taken all batches before it
+            # (`rd_kafka_dr_implicit_ack`). This is wrong for a producer's first batches, because a leader
+            # that does not know the producer accepts any sequence.
             while (
                 self._queue and self._queue[0].sequence is not None and self._queue[0].number < batch.number
             ):
@@ -346,9 +351,9 @@ class _Run:
             self._events.at(self._oldest_times_out_ms(), self._requests_time_out)
 
     def _oldest_times_out_ms(self) -> float:
-        """Return when the oldest request times out.
+        """Return when the oldest request times out; at least one request must be in flight.
 
-        Batches are in flight in the order in which they were sent, so the oldest is the first.
+        `_in_flight` is in the order of sending, so its first batch is that of the oldest request.
         """
         return self._in_flight[0].sent_ms + self.settings.request_timeout_ms
 
@@ -367,7 +372,7 @@ class _Run:
                 self._fail(batch)
 
     def _disconnect(self, link: int) -> None:
-        """Let the client learn that a connection is closed; its requests fail, the oldest first."""
+        """Let the client learn that a connection is closed; its requests are retried, the oldest first."""
         if link != self._connection:
             return
         # From here on, answers over the old connection are dropped.
@@ -380,8 +385,8 @@ class _Run:
             self._put_back(batch)
 
     def _retry(self, batch: _Batch) -> None:
-        """Put a batch back for one more attempt after the backoff; if none is left, it fails."""
-        # `attempts` includes the first one, which is not a retry.
+        """Put a batch back for one more attempt after the backoff; if no attempt is left, the batch fails."""
+        # `attempts` includes the first attempt, which is not a retry.
         if batch.attempts > self.settings.retries:
             self._fail(batch)
             return
@@ -404,7 +409,7 @@ class _Run:
         self._epoch_bump_due |= self.settings.enable_idempotence and batch.sequence is not None
 
     def _ends_fatally(self, batch: _Batch) -> None:
-        """Fail all batches that librdkafka has or will get: it takes such a gap for an error of its own."""
+        """Fail all batches that librdkafka has or will get: it takes a true gap for a mistake of its own."""
         self._fatal = True
         # `_ready` is empty: librdkafka makes no request ahead with idempotence (`_makes_ready`).
         for unsent in (batch, *self._in_flight, *self._queue):
@@ -422,7 +427,7 @@ class _Run:
         for batch in self._queue:
             batch.sequence = None
 
-    # The leader.
+    # The methods from here on model the leader.
 
     def _is_paused(self) -> bool:
         """Return whether the leader stands still now."""
@@ -435,7 +440,7 @@ class _Run:
             self._leader_reads()
 
     def _leader_reads(self) -> None:
-        """Read a connection's requests one by one: the broker mutes it while it works (SocketServer)."""
+        """Read requests one by one; a broker mutes a connection while it works on one (SocketServer)."""
         while self._inbox and not self._busy and not self._is_paused():
             self._serve(self._inbox.popleft())
 
@@ -459,9 +464,9 @@ class _Run:
             self._events.at(answer_ms, partial(self._leader_answers, request, verdict, retriable=failed))
 
     def _in_sync_ms(self) -> float:
-        """Return when all replicas in sync have what is appended now, in milliseconds."""
+        """Return the time in ms at which all in-sync replicas have a batch that is appended now."""
         # If the followers stop copying before they confirm this append, the leader waits until it counts them
-        # out of sync, and then answers alone.
+        # as out of sync, and then answers alone.
         confirmed = self._events.now + self.replication_ms
         gone = self._followers_gone_ms
         return (
@@ -485,7 +490,7 @@ class _Run:
         return verdict
 
     def _leader_answers(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
-        """Send the answer, and read the next request; a connection that broke meanwhile gets none."""
+        """Send the answer, and read the next request; a connection that broke meanwhile gets no answer."""
         if request.link <= self._broken:
             return
         self._busy = False
@@ -496,7 +501,7 @@ class _Run:
         self._leader_reads()
 
     def _breaks(self, link: int) -> None:
-        """Close a connection at the leader: answers sent before still arrive, all else is lost."""
+        """Close a connection at the leader; answers that are on their way still arrive, all else is lost."""
         self._broken = max(self._broken, link)
         while self._inbox and self._inbox[0].link <= link:  # requests of later connections come later
             self._inbox.popleft()
@@ -506,10 +511,11 @@ class _Run:
     def _leader_changes(self) -> None:
         """Let a follower take over, with only the batches that were replicated.
 
-        It rebuilds its memory of the producer from the batches in its own log, as a real follower does.
+        The new leader rebuilds its memory of the producer from the batches in its own log, as a real one
+        does.
         """
-        # Followers have an append after half of `replication_ms`; in the other half they report it with a
-        # fetch.
+        # The followers have a batch half of `replication_ms` after its append. In the other half they report
+        # to the leader, with their next fetch, that they have it.
         until = min(self._events.now, self._followers_gone_ms)
         if self._followers_gone_ms <= self._events.now:
             self._followers_gone_ms = inf  # one of the followers leads now, and has followers of its own

@@ -15,12 +15,12 @@ from partitioning.errors import InvalidConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverySettings:
-    """The producer's delivery settings under Kafka's names, with the defaults of 4.x.
+    """Holds the producer's delivery settings under Kafka's names, with the defaults of Kafka 4.x.
 
     Names that end with `_ms` are milliseconds; `retries` counts attempts after the first one.
 
     Raises:
-        InvalidConfigError: a value or a combination that the Java client refuses with a ConfigException.
+        InvalidConfigError: the Java client refuses a value or a combination of values (ConfigException).
 
     >>> DeliverySettings(enable_idempotence=False, acks="1").retries
     2147483647
@@ -79,17 +79,19 @@ def delivery_settings(
         idempotence: `enable.idempotence`; None for the client's default.
         in_flight: `max.in.flight.requests.per.connection`; None for the client's default.
         retries: `retries`; None for the client's default.
-        delivery_timeout_ms: `delivery.timeout.ms`, librdkafka's `message.timeout.ms`; None for its default.
+        delivery_timeout_ms: `delivery.timeout.ms`, or librdkafka's `message.timeout.ms`; None for the
+            client's default.
 
     Raises:
-        InvalidConfigError: a value or a combination that the client refuses.
+        InvalidConfigError: the Java client refuses a value or a combination of values.
 
     >>> delivery_settings("java", acks="1").enable_idempotence
     False
     """
     java = client == "java"
     retries = INT_MAX if retries is None else retries
-    # With `retries` of 0 there is no idempotence either: it only matters for a second attempt.
+    # Java's default is no idempotence if `retries` is 0, because idempotence only matters for a second
+    # attempt.
     if idempotence is None:
         idempotence = java and acks == "all" and retries > 0
     if in_flight is None:
@@ -103,8 +105,8 @@ def delivery_settings(
         retries=retries,
         delivery_timeout_ms=delivery_timeout_ms,
         # Java refuses a `delivery.timeout.ms` below the time-out of a request (configureDeliveryTimeout), and
-        # librdkafka shortens the request's time-out to it (rd_kafka_ProduceRequest). So both are shortened
-        # here.
+        # librdkafka shortens the request's time-out to it (rd_kafka_ProduceRequest). Here the request's
+        # time-out is shortened for both clients, so that a short delivery time-out is no error.
         request_timeout_ms=min(30_000 if java else 60_000, delivery_timeout_ms),
     )
 
@@ -124,24 +126,27 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """The faults of a run: shares of requests, single requests, and times at which brokers fail.
+    """Holds the faults of a run: shares of requests, single requests, and times at which brokers fail.
 
     Attributes:
         refused: share of requests that the leader answers with a retriable error and does not append
-            (NOT_ENOUGH_REPLICAS); with `acks=0` it closes the connection instead.
-        refused_after_append: share of requests that it appends and answers with a retriable error
-            (NOT_ENOUGH_REPLICAS_AFTER_APPEND).
+            (NOT_ENOUGH_REPLICAS); with `acks=0` it closes the connection instead of answering.
+        refused_after_append: share of requests that the leader appends and still answers with a retriable
+            error (NOT_ENOUGH_REPLICAS_AFTER_APPEND).
         request_lost: share of requests whose connection breaks before the leader reads them.
         ack_lost: share of requests whose connection breaks after the append, before the answer.
-        scripted: n -> the fault of the n-th request that reaches the leader, counted from 0, retries too,
-            whatever the shares say. Requests that a client sends over a broken connection do not reach the
-            leader.
-        leader_changes: times in ms at which a follower takes over without what was not replicated yet.
-        followers_gone_ms: from this time on no follower copies.
-        replica_lag_time_max_ms: this long after that time the leader counts the followers out of sync, and
-            answers `acks=all` alone (`min.insync.replicas=1`). A change of leader from then on is an unclean
-            one.
-        pauses: (start, end) in ms of times at which the leader stands still with its connections open.
+        scripted: number of a request -> its fault, which takes precedence over the shares. Requests are
+            numbered from 0 in the order in which they reach the leader, and retries count. Requests that a
+            client sends over a broken connection do not reach the leader.
+        leader_changes: times in ms at which a follower becomes the leader; batches that are not replicated
+            by then are lost.
+        followers_gone_ms: the time in ms from which no follower copies from the leader; infinite if they
+            always do.
+        replica_lag_time_max_ms: the time in ms from `followers_gone_ms` until the leader counts the followers
+            as out of sync. From then on the leader answers `acks=all` alone (`min.insync.replicas=1`), and a
+            change of leader is an unclean one.
+        pauses: (start, end) in ms of each stretch of time in which the leader stands still, with its
+            connections open.
 
     Raises:
         InvalidConfigError: a share is below 0, the shares are above 1 together, or a time is out of range.
@@ -177,12 +182,12 @@ class Faults:
 
     @property
     def shares(self) -> tuple[float, float, float, float]:
-        """Probability of each kind of `Fault`, in their order: at most 1 together."""
+        """Probability of each kind of `Fault`, in the order of the kinds; together at most 1."""
         return self.refused, self.refused_after_append, self.request_lost, self.ack_lost
 
 
 class Outcome(Enum):
-    """The outcome of a batch for the producer, as its callback gets it."""
+    """Names the outcome of a batch that the producer's callback gets."""
 
     ACKNOWLEDGED = "acknowledged"
     FAILED = "failed"
@@ -191,10 +196,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The log of the last leader, and the outcomes that the producer got.
+    """Holds the log of the last leader, and the outcomes that the producer got.
 
     Attributes:
-        log: batch numbers in log order.
+        log: the numbers of the batches in the log, in log order; a duplicated batch is there several times.
         outcomes: the outcome of each batch for the producer.
         attempts: how often each batch was sent.
         verdicts: how often the leader gave each idempotence verdict; empty without idempotence.
@@ -214,7 +219,7 @@ class DeliveryResult:
     def reordered(self) -> tuple[int, ...]:
         """Batches that a consumer first reads after a batch that was produced later."""
         late, newest = [], -1
-        # Only the first copy of each batch counts; later ones are duplicates.
+        # Only the first copy of each batch counts; later copies are in `duplicated`.
         for batch in dict.fromkeys(self.log):
             if batch < newest:
                 late.append(batch)

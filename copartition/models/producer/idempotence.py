@@ -1,4 +1,4 @@
-"""Model the leader's memory of a producer's batches: it appends, forgives or refuses the next (KIP-98)."""
+"""Model the leader's memory of a producer's batches, which decides if the leader appends a batch (KIP-98)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SequencedBatch:
-    """The part of a batch that matters for idempotence.
+    """Holds the part of a batch that matters for idempotence.
 
     Attributes:
         epoch: producer epoch, 0 .. 32767.
@@ -56,14 +56,14 @@ class SequencedBatch:
 
 @dataclass(frozen=True, slots=True)
 class ProducerState:
-    """The entry of one producer id at one partition's leader.
+    """Holds the entry of one producer id at one partition's leader.
 
     Attributes:
         epoch: the highest epoch seen; -1 before the first batch.
         window: the last batches appended in that epoch, oldest first, at most `WINDOW`.
 
     Raises:
-        InvalidConfigError: batches are of another epoch, or there is an epoch without batches.
+        InvalidConfigError: a batch is of another epoch, or an epoch is given without batches.
 
     >>> batch = SequencedBatch(epoch=0, first=0, records=2)
     >>> verdict, state = ProducerState().receive(batch)
@@ -85,7 +85,7 @@ class ProducerState:
             )
 
     def receive(self, batch: SequencedBatch) -> tuple[Verdict, ProducerState]:
-        """Return what the leader does with a batch, and its entry afterwards.
+        """Return the leader's verdict on a batch, and its entry of the producer afterwards.
 
         A batch equal to one of the last five is acknowledged again without being appended. Any other batch
         must follow the last one, or start at 0 in a new epoch. A leader that knows nothing of the producer

@@ -31,9 +31,9 @@ _MOST_OVERHEAD = 36
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibrdkafkaSettings:
-    """The settings of librdkafka that decide how it batches, under its names, with its defaults.
+    """Holds librdkafka's settings that decide how it batches, under librdkafka's names, with its defaults.
 
-    `linger.ms` is another name of `queue.buffering.max.ms`. Times are ms, sizes bytes.
+    `linger.ms` is another name of `queue.buffering.max.ms`. Times are milliseconds, and sizes are bytes.
 
     Raises:
         InvalidConfigError: a value is out of the range that librdkafka allows.
@@ -69,9 +69,10 @@ def simulate_librdkafka(
 ) -> BatchingResult:
     """Return the requests, each with one batch, that a stream of records becomes, and each record's wait.
 
-    The producer is flushed after the last record. `produce()` never waits: it raises BufferError if more than
-    `queue.buffering.max.messages` records have no answer yet. Such a record has batch -1 in the result. Its
-    bytes were sent in the model all the same, so from there on the figures are too high.
+    The producer is flushed after the last record. `produce()` never waits: it raises BufferError if
+    `queue.buffering.max.messages` records have no answer yet. A record that is refused in this way has batch
+    -1 in the result. The model sends the bytes of that record all the same, so its later figures are too
+    high.
 
     Args:
         times_ms: when the application produces each record, ascending, shape (n,).
@@ -79,15 +80,15 @@ def simulate_librdkafka(
         partitions: partition of each record; -1 leaves the choice to `unkeyed`.
         leaders: index into `brokers` of each partition's leader.
         brokers: the brokers.
-        unkeyed: chooses for the records with partition -1, as
+        unkeyed: the strategy that chooses the partition of records with -1, for example
             `get_partitioner("sticky-by-time").for_topic(name)`; it is told the time.
         key_bytes: bytes of each key, -1 for null, or one number for all.
-        settings: the producer's; the defaults if None.
+        settings: the producer's settings; None for librdkafka's defaults.
 
     Raises:
         InvalidConfigError: a record is larger than `message.max.bytes`, times go back, a time or size is out
             of range, or a strategy needs bytes, queues or batches, which librdkafka does not pass on.
-        InvalidLayoutError: a partition or leader that does not exist.
+        InvalidLayoutError: a partition or leader does not exist.
 
     >>> result = simulate_librdkafka([0, 1, 2], 100, 0, leaders=[0], brokers=[BrokerTimes(latency_ms=2.0)])
     >>> result.requests, result.records.tolist()
@@ -101,7 +102,8 @@ def simulate_librdkafka(
             f"record {int(np.argmax(content))} has {content.max()} bytes, but message.max.bytes allows "
             f"{settings.message_max_bytes}; librdkafka refuses it with MSG_SIZE_TOO_LARGE"
         )
-    # The partition is chosen when the record is produced, before any batch, so all can be chosen at once.
+    # librdkafka chooses a partition when the record is produced, and no choice depends on a batch. So the
+    # partitions of all records can be chosen before the first batch.
     if unkeyed is not None:
         stream = stream._replace(placed=_place(stream, unkeyed, TopicLayout(len(leaders))))
     payloads = payload_sizes(stream.keys, stream.values)
@@ -115,13 +117,13 @@ def simulate_librdkafka(
             if leader == number and len(rows)
         ]
         sent += _requests(led, broker, settings, float(stream.times.max(initial=0)))
-    # Requests to several brokers are numbered together, by time.
+    # A request's number is its place in this list, so the requests to all brokers are sorted by time.
     sent.sort(key=lambda request: request.sent_ms)
     return _result(stream, sent, settings)
 
 
 def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> NDArray[np.int64]:
-    """Return the partition of every record, after the strategy has chosen for those with -1.
+    """Return the partition of every record; the strategy chooses for records with -1.
 
     Raises:
         InvalidConfigError: the strategy needs bytes, queues or batches.
@@ -147,9 +149,10 @@ def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> N
 
 
 class _Request(NamedTuple):
-    """A request: a batch of a partition's next records.
+    """Holds a request, which has one batch of one partition's records.
 
-    `rows` are indexes into the stream, `size` is the bytes of the batch, and times are milliseconds.
+    `rows` are the indexes of these records in the stream, `size` is the bytes of the batch, and times are
+    milliseconds.
     """
 
     rows: NDArray[np.int64]
@@ -159,11 +162,12 @@ class _Request(NamedTuple):
 
 
 class _Queue:
-    """The records of one partition, and how many of them have left the queue (`_gone`, which only grows).
+    """Holds the records of one partition, and the number of those that have left the queue (`_gone`).
 
-    All columns have an element for each record of the partition, in the order of time; `_rows` has its index
-    in the stream. `_bytes_before` has one element more: it has the bytes of keys and values before each
-    record, and then of all.
+    All columns have an element for each record of the partition, in the order of time. `_rows` has the
+    record's index in the stream, `_content` the bytes of its key and value, and `_payloads` its
+    `payload_size`. `_bytes_before` has the sum of `_content` over all records before this one, and as one
+    element more the sum over all records.
     """
 
     def __init__(
@@ -189,19 +193,19 @@ class _Queue:
     def ready_ms(self) -> float:
         """Return when the next batch may be sent: its first record has lingered, or there are enough records.
 
-        There must be a record left. The time is in milliseconds.
+        The queue must not be empty. The time is in milliseconds.
         """
         enough = self._bytes_before[self._gone] + self._settings.batch_size
-        # `last` is the index after the record that fills the batch. If it is beyond the end, no record fills
-        # it.
+        # `last` is the index after the record that fills the batch. If `last` is beyond the end, no record
+        # fills the batch.
         last = min(self._gone + self._settings.batch_num_messages, bisect_left(self._bytes_before, enough))
         lingered = self._times[self._gone] + self._settings.queue_buffering_max_ms
         return min(lingered, self._times[last - 1]) if last <= len(self._times) else lingered
 
     def take(self, now: float) -> tuple[NDArray[np.int64], int]:
-        """Return the rows of a batch that is made now, and its bytes; its records leave the queue.
+        """Return the rows and the bytes of a batch that is made now; its records leave the queue.
 
-        A batch has at least one record, however large that is.
+        A batch has at least one record, however large the record is. `now` is in milliseconds.
         """
         start = self._gone
         # Records that are produced later cannot join the batch.
@@ -225,12 +229,14 @@ class _Queue:
 def _requests(
     queues: Sequence[_Queue], broker: BrokerTimes, settings: LibrdkafkaSettings, flushed_ms: float
 ) -> list[_Request]:
-    """Return the requests to one broker, the queues that have been ready for longest first.
+    """Return the requests to one broker, in the order in which they are sent.
+
+    The queue that has been ready for longest is served first.
 
     Args:
-        queues: of the partitions that the broker leads, none empty.
-        broker: serves one request after another.
-        settings: the producer's.
+        queues: the queues of the partitions that the broker leads; none of them is empty.
+        broker: the broker's times; it serves one request after another.
+        settings: the producer's settings.
         flushed_ms: the time at which the flush makes every queue ready.
     """
     waiting = [(min(queue.ready_ms(), flushed_ms), number) for number, queue in enumerate(queues)]
@@ -240,8 +246,8 @@ def _requests(
     sent_ms = served_ms = 0.0
     while waiting:
         ready_ms, number = heapq.heappop(waiting)
-        # A request that may not be sent yet is made all the same, one ahead; from then on no record can join
-        # it.
+        # librdkafka makes one request ahead of those that it may send. From then on no record can join that
+        # request, so `made_ms` is the time at which its records are taken.
         made_ms = max(ready_ms, sent_ms)
         rows, size = queues[number].take(made_ms)
         sent_ms = made_ms
@@ -260,7 +266,7 @@ def _requests(
 def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettings) -> BatchingResult:
     """Return the columns of the result.
 
-    A record is refused if the queue is full when it is produced, with records that have no answer yet.
+    A record is refused if `queue.buffering.max.messages` earlier records have no answer when it is produced.
     """
     records = len(stream.times)
     numbers = np.arange(len(sent))
@@ -268,9 +274,11 @@ def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettin
     batch = np.empty(records, np.int64)
     if len(sent):
         batch[np.concatenate([request.rows for request in sent])] = np.repeat(numbers, counts)
-    # A record waits in the queue until its answer, so the queue is full if too many have none yet.
+    # A record keeps its place in the queue until its answer, so the queue is full if too many records have no
+    # answer yet.
     acknowledged = np.array([request.acknowledged_ms for request in sent])
-    # There is one answer for each record, because a batch's answer makes room for each of its records.
+    # Answers are counted per record and not per batch, because a batch's answer makes room for all its
+    # records.
     answered = np.searchsorted(np.sort(acknowledged[batch]), stream.times, "right")
     refused = np.arange(records) - answered >= settings.queue_buffering_max_messages
     return BatchingResult(

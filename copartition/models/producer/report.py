@@ -23,7 +23,7 @@ BATCHING_LIMITS = (
     "no compression, no retries, no other producers, no time for the work in the producer itself and no "
     "pauses of machines: the latencies are a floor, on which a real system's tail comes"
 )
-"""What the models of batching leave out, as a sentence for every report."""
+"""A sentence for every report, which names the facts that the models of batching leave out."""
 
 
 def verdicts(tunings: Sequence[Tuning]) -> list[str]:
@@ -34,8 +34,8 @@ def verdicts(tunings: Sequence[Tuning]) -> list[str]:
 def _verdict(tuning: Tuning) -> str:
     """Return the sentence about one client.
 
-    It names the pair of settings that keeps the limit with the fewest requests. If no pair does, it
-    names the one with the lowest latency.
+    It names the pair of settings that keeps the limit with the fewest requests. If no pair keeps the limit,
+    it names the pair with the lowest latency.
     """
     usual, best = tuning.default, tuning.best
     goal = f"p{tuning.percentile:g} under {tuning.limit_ms:g} ms"
@@ -52,7 +52,7 @@ def _verdict(tuning: Tuning) -> str:
 
 
 def _settings(trial: Trial) -> str:
-    """Return a pair of settings as text, as they stand in a configuration file."""
+    """Return a pair of settings as text, in the form of a configuration file."""
     return f"linger.ms={trial.linger_ms:g} batch.size={trial.batch_size}"
 
 
@@ -62,9 +62,9 @@ def _figures(trial: Trial, tuning: Tuning) -> str:
 
 
 def remark(trial: Trial, tuning: Tuning) -> str:
-    """Return a remark on a trial for the last column of the table: best, default, or why it is not possible.
+    """Return a remark on a trial for the last column of the table: best, default, or why it is ruled out.
 
-    "" if there is nothing to say.
+    The remark is "" if none of these applies.
     """
     parts = ["best"] if trial == tuning.best else []
     parts += ["default"] if trial == tuning.default else []
@@ -80,7 +80,7 @@ def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
     """Return the trials of all clients as JSON; a latency is null if no record was acknowledged.
 
     Args:
-        tunings: one for each client, with the same limit and percentile.
+        tunings: the tuning of each client, all with the same limit and percentile; at least one.
         assumed: the assumptions of the figures, as sentences.
     """
     clients = [
@@ -106,7 +106,7 @@ def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Co
     """Print the verdicts, a table of all trials for each client, and the assumptions.
 
     Args:
-        tunings: one for each client.
+        tunings: the tuning of each client.
         assumed: the assumptions of the figures, as sentences.
         console: where to print.
     """
@@ -150,7 +150,7 @@ DELIVERY_LIMITS = (
     "one producer that writes to one partition, a record a batch, at an even pace; a broken connection is "
     "there again at once, and a new leader is known at once"
 )
-"""What the model of delivery assumes in every case, as a sentence."""
+"""A sentence for every report, which names the assumptions of the model of delivery."""
 
 
 class Case(NamedTuple):
@@ -172,7 +172,7 @@ class Case(NamedTuple):
 
 
 def tallies(assessment: DeliveryAssessment) -> dict[str, BatchTally]:
-    """Return the counts of an assessment by the names that reports use, in the order of reports."""
+    """Return the counts of an assessment by the names that reports give them, in the order of the reports."""
     return {
         "lost": assessment.lost,
         "twice": assessment.duplicated,
@@ -183,7 +183,7 @@ def tallies(assessment: DeliveryAssessment) -> dict[str, BatchTally]:
 
 
 def delivery_verdict(case: Case, assessment: DeliveryAssessment) -> str:
-    """Return one sentence: the settings, and what happened to how many batches."""
+    """Return one sentence: the settings, and how many batches were lost, doubled, out of order or failed."""
     settings = case.settings
     used = ", ".join(
         [
@@ -236,7 +236,7 @@ def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
 
 
 def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console) -> None:
-    """Print the verdict, a table of what happened to how many batches, and the assumptions.
+    """Print the verdict, a table of the numbers of faulty batches, and the assumptions.
 
     Args:
         case: the arguments of the model.
@@ -248,7 +248,7 @@ def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console)
     console.print(cell(delivery_verdict(case, assessment), "bold"), soft_wrap=True)
     shown = table(["", "BATCHES", "%", "RUNS", "MOST IN A RUN"], right=range(1, 5))
     for name, tally in tallies(assessment).items():
-        # In percent of the batches of all runs.
+        # The share is in percent of the batches of all runs.
         share = 100 * tally.batches / (assessment.batches * assessment.runs)
         shown.add_row(
             name,

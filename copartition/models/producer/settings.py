@@ -20,19 +20,19 @@ def check_bounds(name: str, value: float, lowest: float, highest: float) -> None
 
 
 def check_fields(settings: object, lowest: float, highest: float, *names: str) -> None:
-    """Check the fields with these names as `check_bounds` does; messages use the same names."""
+    """Check the bounds of the fields with these names as `check_bounds` does; messages use the same names."""
     for name in names:
         check_bounds(name, getattr(settings, name), lowest, highest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchingSettings:
-    """The producer's batching settings under Kafka's names, with the defaults of 4.x.
+    """Holds the producer's batching settings under Kafka's names, with the defaults of Kafka 4.x.
 
     Names that end with `_ms` are milliseconds; sizes and memory are bytes.
 
     Raises:
-        InvalidConfigError: a value that is out of range.
+        InvalidConfigError: a value is out of range.
 
     >>> BatchingSettings(linger_ms=20).batch_size
     16384
@@ -48,8 +48,8 @@ class BatchingSettings:
     partitioner_availability_timeout_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        # Java's `ProducerConfig` also accepts 0 for memory and for a request, though then nothing could be
-        # sent.
+        # Java's `ProducerConfig` also accepts 0 for `buffer.memory` and `max.request.size`. They must be at
+        # least 1 here, because with 0 nothing could be sent.
         check_fields(self, 0, INT_MAX, "batch_size")
         check_fields(self, 0, LONG_MAX, "linger_ms", "max_block_ms", "partitioner_availability_timeout_ms")
         check_fields(self, 1, LONG_MAX, "buffer_memory")

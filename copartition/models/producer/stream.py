@@ -12,10 +12,10 @@ from partitioning.kit.limits import is_integer
 
 
 class Stream(NamedTuple):
-    """Records in the order of their `times` (ms), each column of shape (records,).
+    """Holds records in the order of their `times` (ms), as columns of shape (records,).
 
-    `placed` is the partition, -1 if the producer chooses. `keys` and `values` are sizes in bytes, -1 for
-    null.
+    `placed` is the partition of each record, -1 if the producer chooses it. `keys` and `values` are sizes in
+    bytes, -1 for null.
     """
 
     times: NDArray[np.float64]
@@ -42,7 +42,8 @@ def checked_stream(
         key_bytes: bytes of each key, -1 for null, or one number for all.
         leaders: index into `brokers` of each partition's leader.
         brokers: the brokers; only their number matters here.
-        unkeyed: chooses for records with partition -1; None if there are none.
+        unkeyed: the strategy that chooses the partition of records with -1; None if there are no such
+            records.
 
     Raises:
         InvalidConfigError: times go back, or a time or size is out of range.
@@ -98,7 +99,8 @@ def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
     if column.size and column.dtype.kind not in "iu":
         raise InvalidConfigError(f"{name} is of type {column.dtype}; give whole numbers")
     try:
-        # This is a view: one number for all rows needs no memory for a column, and nothing writes to it.
+        # The result is a read-only view, which is enough because nothing writes to it. So one number for all
+        # rows needs no memory for a whole column.
         return np.broadcast_to(column.astype(np.int64), (rows,))
     except ValueError as error:
         raise InvalidConfigError(f"{name} is not a number, or one for each of {rows} records") from error

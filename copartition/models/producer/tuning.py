@@ -31,17 +31,19 @@ _SIZES = (16_384, 65_536, 262_144, 1_000_000)
 
 
 class Trial(NamedTuple):
-    """A pair of settings, and the figures of the records under them.
+    """Holds a pair of settings, and the figures of the records under these settings.
 
     Attributes:
         linger_ms: `linger.ms`, which librdkafka also calls `queue.buffering.max.ms`.
-        batch_size: `batch.size`.
-        latency_ms: the time from the call of `send()` to the acknowledgement, at the percentile asked for.
-        median_ms: the same at the median.
+        batch_size: `batch.size`, in bytes.
+        latency_ms: the time from the call of `send()` to the acknowledgement, at the percentile asked for;
+            infinite if no record was acknowledged.
+        median_ms: the median of that time.
         requests: the number of produce requests.
-        requests_per_s: the same for each second of the stream.
+        requests_per_s: the number of produce requests per second of the stream.
         records_per_request: records in a request, on average.
-        refused: records for which the producer had no room, and which it gave back with an error.
+        refused: the number of records that the producer refused with an error, because it had no room for
+            them.
         keeps: whether the latency is within the limit, and no record was refused.
     """
 
@@ -58,15 +60,15 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The settings that were tried for a client, and the best of them.
+    """Holds the settings that were tried for a client, and the best of them.
 
     Attributes:
         client: the client whose rules apply.
         limit_ms: the limit of the latency.
-        percentile: the percentile to which the limit applies.
-        trials: all pairs, by `linger_ms` and `batch_size`.
+        percentile: the percentile to which the limit applies, above 0 and up to 100.
+        trials: all trials, sorted by `linger_ms`, then by `batch_size`.
         default: the trial of the client's defaults.
-        best: the trial within the limit that has the fewest requests; None if there is none.
+        best: the trial with the fewest requests of those that keep the limit; None if no trial keeps it.
     """
 
     client: Client
@@ -92,15 +94,15 @@ def tune_producer(
 ) -> Tuning:
     """Find the `linger.ms` and `batch.size` with the fewest requests that keep a latency under a limit.
 
-    If several pairs have the fewest requests, the one nearest to the client's default `batch.size` is best,
-    then the quickest. A `linger.ms` above the limit is not tried, nor a `batch.size` that gives the same
-    result as another.
+    If several pairs have the fewest requests, the pair nearest to the client's default `batch.size` is best,
+    and of these the pair with the lowest latency. A `linger.ms` that is not below the limit is not tried,
+    except the default. A `batch.size` that would give the same result as another one is not tried, either.
 
     Args:
         times_ms: when the application sends each record, ascending, shape (n,).
         value_bytes: bytes of each value, or one number for all.
         partitions: partition of each record; -1 leaves the choice to the client, as for records without a
-            key: Java's sticky partitioner, or librdkafka's, which changes the partition with time.
+            key. Java then uses its sticky partitioner; librdkafka changes the partition after some time.
         limit_ms: the latency to keep, above 0.
         leaders: index into `brokers` of each partition's leader.
         brokers: the brokers.
@@ -139,7 +141,8 @@ def tune_producer(
         return simulate_librdkafka(*records, **shared, unkeyed=by_time, settings=own)
 
     usual = _DEFAULT_SIZES[client]
-    # The bytes that the largest record may add to a batch; 100 are for its overhead and the batch's own.
+    # `room` is the most bytes that a record may add to a batch. 100 of them are for the overhead of the
+    # record and of the batch.
     room = int(np.max(value_bytes)) + max(int(np.max(key_bytes)), 0) + 100
     trials: list[Trial] = []
 
@@ -166,7 +169,8 @@ def tune_producer(
         return int(result.size.max())
 
     for linger_ms in sorted({linger for linger in _LINGERS if linger < limit_ms} | {DEFAULT_LINGER_MS}):
-        # A larger size matters only if a batch is filled, a smaller one only if a batch is larger than it.
+        # A larger `batch.size` changes the result only if a batch was full with the last size that was tried,
+        # and a smaller one only if some batch is larger than it. All other sizes need no trial.
         largest = filled = attempt(linger_ms, usual)
         for batch_size in _SIZES:
             if batch_size < min(usual, largest):
@@ -179,7 +183,7 @@ def tune_producer(
         limit_ms,
         percentile,
         tuple(trials),
-        # The default is always among the trials: its `linger.ms` is tried even above the limit, for
+        # The defaults are always among the trials: the default `linger.ms` is tried even above the limit, for
         # comparison.
         next(trial for trial in trials if trial.linger_ms == DEFAULT_LINGER_MS and trial.batch_size == usual),
         min(

@@ -1,4 +1,4 @@
-"""Model a partition of a share group on its leader, as `kafka.server.share.SharePartition` of Kafka 4.3.1.
+"""Model a share group's partition on its leader, after `kafka.server.share.SharePartition` of Kafka 4.3.1.
 
 The class changed in 4.4.0, but groups on a broker of 4.4.0 behave as in this model
 (`benchmarks/share_groups`). Records are acquired in whole batches (`share.acquire.mode` is
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 AVAILABLE, ACQUIRED, ACCEPTED, REJECTED, ARCHIVED = range(5)
 """States of a record; the last three are final."""
 _ISOLATED = 3
-"""The least delivery limit with which a record is delivered alone the last time."""
+"""The lowest delivery limit with which a record's last delivery contains no other record."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,21 +80,22 @@ class SharePartition:
 
     @property
     def in_flight(self) -> int:
-        """The number of records that count against the limit of locks; final ones count after an open one."""
+        """Number of records that count against the limit of locks: all from the start to the end offset."""
         return self._end - self._start + 1
 
     def acquire(self, most: int, now_ms: float) -> AcquiredRecords:
-        """Return what a fetch for `most` records gets; it may be more, because batches are acquired whole.
+        """Return the lease of the records that a fetch for `most` records gets.
 
-        If there is no record to give, the lease is empty. Each record of the lease is delivered once more.
+        The lease may have more than `most` records, because batches are acquired whole. If there is no record
+        to give, the lease is empty. Each record of the lease counts as delivered once more.
         """
         # Released records are delivered again before new ones are read.
         free = self.states.find(AVAILABLE, self._start, self._end + 1)
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
         # No new record is locked beyond the limit. Released records between the start and the end offset
-        # count towards it already, so they may be delivered again; otherwise a full range with a released
-        # record would be blocked forever.
+        # count towards the limit already, so they may be delivered again. Otherwise a full range with a
+        # released record would be blocked forever.
         wanted = min(most, self._max_locks - self.in_flight)
         if wanted <= 0 and free >= 0:
             wanted, last = min(most, self._end - fetch + 1), self._end
@@ -113,8 +114,8 @@ class SharePartition:
         Args:
             base: the first offset, at the beginning of a batch of the log.
             last: the last offset, included.
-            wanted: once this many are taken, no further batch is taken from.
-            size: `max.poll.records` of the fetch, by which new records are divided into batches.
+            wanted: once this many records are taken, no further batch is begun.
+            size: `max.poll.records` of the fetch, which decides how new records are divided into batches.
         """
         count = 0
         for batch in self._batches:
@@ -142,9 +143,13 @@ class SharePartition:
             yield from self._extend(first, min(end, last), size)
 
     def _isolate(self, free: list[int], size: int) -> Iterator[int]:
-        """Yield fewer records the more often they were delivered; the last time, each is alone.
+        """Yield the first of the free records: fewer, the more often they were delivered, at last one alone.
 
-        So a record that crashes its member takes fewer and fewer others with it.
+        So a record that crashes its member takes fewer and fewer other records with it.
+
+        Args:
+            free: the offsets of the available records of one batch, ascending.
+            size: the number of records of that batch.
         """
         most = 0
         for number, offset in enumerate(free):
@@ -159,7 +164,11 @@ class SharePartition:
                 return
 
     def _extend(self, first: int, last: int, size: int) -> range:
-        """Return new batches of at least `size` records; each ends at the end of a batch of the log."""
+        """Add batches for the records from `first` to `last` (included), and return their offsets.
+
+        A batch ends at the end of a batch of the log, as soon as it has `size` records. The last one may have
+        fewer.
+        """
         at = first
         for base in range(first, last + 1, self._log_batch):
             if base - at >= size:
@@ -177,9 +186,11 @@ class SharePartition:
             ends: offset -> state; AVAILABLE releases a record.
 
         Returns:
-            True if the states are set. If one lock has ended, the whole request is refused.
+            True if the states are set. If one lock has ended, the whole request is refused, and the result is
+            False.
         """
-        # If a record has another lease, its lock has ended and another fetch got the record.
+        # If a record does not have this lease any more, its lock has ended, and another fetch may have got
+        # it.
         if any(self._leases[offset] is not lease for offset in ends):
             return False
         first, last = min(ends, default=0), max(ends, default=-1)

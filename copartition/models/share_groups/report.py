@@ -59,7 +59,7 @@ def _figures(result: ShareResult) -> dict[str, Any]:
 
 
 def print_share(assessment: ShareAssessment, console: Console) -> None:
-    """Print the end of the records, then the lock, the members, and what each special record costs."""
+    """Print the end of the records, advice, the special records, and the rates with 1, 2 and more members."""
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON needs no rich
 
     console.print(cell(_conclusion(assessment.result), "bold"), soft_wrap=True)
@@ -73,7 +73,7 @@ def print_share(assessment: ShareAssessment, console: Console) -> None:
 
 
 def _rows_to_show(by_members: Sequence[ShareResult]) -> list[ShareResult]:
-    """Return the results with 1, 2, 4 and so on members, and the one with the most members that help."""
+    """Return the results with 1, 2, 4 and so on members, and the last result, which has the most members."""
     most = len(by_members)
     # `n & (n - 1)` is 0 for powers of two.
     return [result for result in by_members if (n := result.group.members) == most or n & (n - 1) == 0]
@@ -108,15 +108,16 @@ def _advice(assessment: ShareAssessment) -> Iterator[str]:
         deliveries = count(record.deliveries, "delivery", "deliveries")
         after = "" if isinf(record.took_ms) else f" and {duration(record.took_ms)}"
         yield f"record {record.offset}: {record.outcome} after {deliveries}{after}"
-    # If records are open, the run did not come to its end, so its time does not show what they cost.
+    # If some records are still open, the run did not come to its end, so its time does not show what the
+    # special records cost.
     if assessment.result.special and not assessment.result.open:
         yield _cost(assessment.result, assessment.healthy)
 
 
 def _cost(result: ShareResult, healthy: ShareResult) -> str:
-    """Return what the special records cost together.
+    """Return a sentence on the cost of all special records together.
 
-    That is the redeliveries and the time beyond those of the same group without special records.
+    The cost is the redeliveries and the time that the same group without special records would not have.
     """
     more = count(result.redeliveries - healthy.redeliveries, "redelivery", "redeliveries")
     longer = duration(max(0.0, 1_000 * (result.seconds - healthy.seconds)))

@@ -1,6 +1,7 @@
 """Simulate members of a share group that poll and acknowledge records until each record has its end.
 
-This is a discrete-event model. Times are milliseconds from the first join on, records are offsets from 0 on.
+This is a discrete-event model. Times are milliseconds from the first join on. Records are identified by their
+offsets, from 0 on.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +28,7 @@ _OUTCOMES = {ACCEPTED: "accepted", REJECTED: "rejected", ARCHIVED: "archived"}
 _AT_LEAST = {"process_ms": 0.0, "restart_ms": 0.0, "round_trip_ms": 0.0, "delivery_limit": 2.0}
 """The least values of some settings; all others must be positive."""
 _WORTH, _POLLS = 0.5, 10
-"""A member helps if it adds at least `_WORTH` of what the first does; a trial has `_POLLS` polls a member."""
+"""One more member helps if it adds `_WORTH` of the first one's rate; a trial has `_POLLS` polls a member."""
 
 MOST_MEMBERS = 64
 """The most members with which a group is tried."""
@@ -36,16 +37,16 @@ MOST_RECORDS = 2**18
 """The most records of a group: a model of more would take minutes and hundreds of megabytes."""
 
 MOST_DELIVERIES = 2**20
-"""The most deliveries of a run, over all its records; they take some five seconds.
+"""The most deliveries of a run, over all its records; so many deliveries take some five seconds.
 
-If locks end before records are acknowledged, records are delivered again and again, up to the delivery limit
-of each, and that limit may be any number.
+If locks end before records are acknowledged, each record is delivered again and again, up to the delivery
+limit, and the user may set that limit to any number.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroup:
-    """Members that share one partition, which has all its records from the beginning.
+    """Describes members that share one partition, which has all its records from the beginning.
 
     Attributes:
         members: the number of members.
@@ -59,11 +60,12 @@ class ShareGroup:
         delivery_limit: `group.share.delivery.count.limit`.
         max_locks: `group.share.partition.max.record.locks`.
         session_ms: `group.share.session.timeout.ms`.
-        special: offset -> what is special about the record: it is released or rejected whenever it is
-            delivered, or crashes its member, or takes this many milliseconds.
-        killed: number of a member whose process dies -> the milliseconds after which it does.
-        stopped: number of a member that falls silent and keeps its connection -> the milliseconds.
-        restart_ms: how long after a crash another member polls instead; infinite if none does.
+        special: offset of a record -> "release" or "reject", if a member does so whenever it gets the record;
+            "crash", if the record crashes its member; or the milliseconds that the record takes.
+        killed: number of a member, from 0 on -> the time in ms at which its process dies.
+        stopped: number of a member, from 0 on -> the time in ms at which it falls silent but keeps its
+            connection.
+        restart_ms: milliseconds from a crash until another member polls instead; infinite if none does.
         round_trip_ms: time from a request to its answer.
 
     >>> ShareGroup(members=4, special={33: "crash"}).lock_ms
@@ -134,7 +136,7 @@ def _is_time(value: object) -> bool:
 
 
 class SpecialRecord(NamedTuple):
-    """The outcome of a special record."""
+    """Holds the outcome of a special record, and the number of its deliveries."""
 
     offset: int
     deliveries: int
@@ -143,7 +145,7 @@ class SpecialRecord(NamedTuple):
 
 
 class ShareResult(NamedTuple):
-    """The end of all records, and the figures of the run."""
+    """Holds the numbers of records by how they ended, and the figures of the run."""
 
     group: ShareGroup
     seconds: float  # from the first delivery until the last accepted record was processed
@@ -181,18 +183,18 @@ def simulate_share(group: ShareGroup) -> ShareResult:
 
 
 def lock_that_suffices(group: ShareGroup) -> float:
-    """Return the milliseconds that `lock_ms` has to exceed.
+    """Return the time in milliseconds that `lock_ms` has to exceed.
 
-    With a longer lock, no lock of a healthy record ends too early.
+    With such a `lock_ms`, no lock ends before a healthy record under it is acknowledged.
     """
     return simulate_share(replace(group, lock_ms=inf)).longest_hold_ms
 
 
 def members_that_help(group: ShareGroup) -> list[ShareResult]:
-    """Return the group with one member, two and so on, as long as one more member helps.
+    """Return the results of the group with one member, with two and so on, as long as one more member helps.
 
-    One more member helps if it adds at least half of what the first does, in records per second. There are
-    enough records for ten polls of each member that the limit of locks leaves room for.
+    One more member helps if it adds at least half of the first member's records per second. Each run has
+    enough records for ten polls of each member for which the limit of locks leaves room.
 
     Returns:
         A result for each number of members from 1 on, at most `MOST_MEMBERS`.
@@ -200,14 +202,16 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
     poll = ceil(group.max_poll_records / group.batch_records) * group.batch_records
     results: list[ShareResult] = []
     for members in range(1, MOST_MEMBERS + 1):
-        # Members beyond the limit of locks get no records while others have them, so none are added for them.
+        # Members beyond the limit of locks get no records while others have them, so the log needs no records
+        # for these members.
         records = min(_POLLS * min(members * poll, group.max_locks), MOST_RECORDS)
         # Members that die or fall silent would hide how much one more member adds.
         group = replace(group, members=members, records=records, killed={}, stopped={})
         result = simulate_share(group)
         if results:
             gain = result.per_second - results[-1].per_second
-            # If records take no time, or none is accepted, all rates are 0, and half of the first is no gain.
+            # If records take no time, or no record is accepted, all rates are 0. A gain of 0 is then not
+            # below half of the first rate, so `gain <= 0` is tested, too; otherwise the search would go on.
             if gain <= 0 or gain < _WORTH * results[0].per_second:
                 break
         results.append(result)
@@ -215,12 +219,14 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
 
 
 class ShareAssessment(NamedTuple):
-    """The end of a share group's records, and what would improve it.
+    """Holds the result of a share group, and the settings that would improve it.
 
     Attributes:
         result: the result of the group as it is.
-        lock_ms: what `group.share.record.lock.duration.ms` has to exceed, see `lock_that_suffices`.
-        by_members: results of the group without its special records, from one member to as many as help.
+        lock_ms: the time in ms that `group.share.record.lock.duration.ms` has to exceed, see
+            `lock_that_suffices`.
+        by_members: results of the group without its special records, with 1, 2 and so on members, as long as
+            one more member helps.
         healthy: the result of the group without its special records.
     """
 
@@ -237,7 +243,8 @@ def assess_share(group: ShareGroup) -> ShareAssessment:
     205.0
     """
     healthy = replace(group, special={})
-    # The group itself comes first, so that an error names its own records if it is refused.
+    # The group itself is simulated before its variants, so that an error names the user's own number of
+    # records.
     result = simulate_share(group)
     by_members = tuple(members_that_help(healthy))
     return ShareAssessment(result, lock_that_suffices(group), by_members, simulate_share(healthy))
@@ -245,9 +252,11 @@ def assess_share(group: ShareGroup) -> ShareAssessment:
 
 @dataclass(slots=True, eq=False)
 class _Member:
-    """A member: the records of its last fetch, those still to process, and their states to acknowledge.
+    """Holds the state of a member.
 
-    `todo` and the keys of `ends` are offsets of `lease`. `processed_ms` is when it last finished a record.
+    `lease` has the records of the member's last fetch, `todo` the offsets of those that it has still to
+    process, and `ends` the states of those that it has processed but not acknowledged. `processed_ms` is when
+    it last finished a record.
     """
 
     alive: bool = True
@@ -258,7 +267,7 @@ class _Member:
 
 
 class _Run:
-    """One simulation; the constructor runs it to its end.
+    """Runs one simulation; the constructor runs it to its end.
 
     `_events` has the clock and the events to come. `_waiting` are members whose fetch has no answer yet, in
     the order of their fetches. `_deliveries` counts all records of all fetches, to end a run that would take
@@ -307,10 +316,10 @@ class _Run:
         self._after(self._group.round_trip_ms, partial(self._fetch, member))
 
     def _fetch(self, member: _Member) -> None:
-        """Take a fetch, with the acknowledgements of the last poll."""
+        """Take a member's fetch, and the acknowledgements of its last poll that come with the fetch."""
         if member.alive:
             # The leader writes the acknowledgement only after the fetch, so it may give out new records
-            # first. `_serve` replaces the lease, so the one of the last poll is kept here.
+            # first. `_serve` replaces the member's lease, so the lease of the last poll is kept here.
             before = member.lease
             self._waiting.append(member)
             self._serve()
@@ -335,14 +344,15 @@ class _Run:
             self._process(member)
 
     def _process(self, member: _Member) -> None:
-        """Process one record, or all records up to one that crashes the member.
+        """Plan the end of the member's next record, or of all its records up to one that crashes the member.
 
-        All are one event if neither an acknowledgement nor a renewal is sent before they are done.
+        All records are one event if no acknowledgement and no renewal is sent before the last one is done.
         """
         at_ms, done = self._events.now, 0
         for offset in member.todo:
             kind = self._group.special.get(offset, self._group.process_ms)
-            # A record that is released or rejected, or crashes its member, takes the usual time until then.
+            # A record that is released or rejected, or crashes its member, takes the usual time until that
+            # happens.
             at_ms += self._group.process_ms if isinstance(kind, str) else kind
             done += 1
             if kind == "crash" or self._group.each or self._group.renew:
@@ -383,9 +393,9 @@ class _Run:
         (self._process if member.todo else self._poll)(member)
 
     def _acknowledge(self, member: _Member, lease: AcquiredRecords) -> None:
-        """Acknowledge the records that a member has processed; all of them in vain if a lock has ended."""
+        """Acknowledge the records that a member has processed; if a lock has ended, all are refused."""
         ends, member.ends = member.ends, {}
-        # Special records do not count, because the lock must suffice only for healthy ones.
+        # Special records alone do not count, because the lock must suffice only for healthy records.
         if ends.keys() - self._group.special.keys():
             self._hold = max(self._hold, self._events.now - lease.since_ms)
         if not self._partition.acknowledge(lease, ends):
@@ -394,7 +404,7 @@ class _Run:
             self._last = max(self._last, member.processed_ms)
 
     def _expire(self, lease: AcquiredRecords) -> None:
-        """End a lock; if it was renewed, look again at the end of the renewed lock."""
+        """End a lock; if the lock was renewed, plan this again for the end of the renewed lock."""
         rest_ms = lease.since_ms + self._group.lock_ms - self._events.now
         if rest_ms > 0:
             self._after(rest_ms, partial(self._expire, lease))
@@ -402,12 +412,12 @@ class _Run:
             self._partition.give_back(lease)
 
     def _die(self, member: _Member) -> None:
-        """Stop a member whose process dies; its connection is closed, and its records are free at once."""
+        """Stop a member whose process dies: its connection closes, and its records are released at once."""
         self._stop(member)
         self._partition.give_back(member.lease)
 
     def _stop(self, member: _Member) -> None:
-        """Let a member fall silent: it fetches no more, and its records are free when its session ends."""
+        """Let a member fall silent: it fetches no more, and its records are free after its session."""
         member.alive = False
         self._waiting = [other for other in self._waiting if other is not member]
         # After `_die` the lease has no records any more, so giving it back does nothing.
@@ -450,7 +460,7 @@ class _Run:
 
 
 def _endless(group: ShareGroup, now_ms: float) -> ScenarioError:
-    """Return the error for a run that delivers records without an end in sight."""
+    """Return the error for a run that has made more than `MOST_DELIVERIES` deliveries."""
     return ScenarioError(
         f"after {now_ms:g} ms the share group's {group.records:,} records were delivered more than "
         f"{MOST_DELIVERIES:,} times in all, which is where a run is given up: give it fewer records, a "
