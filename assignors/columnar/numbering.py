@@ -182,7 +182,7 @@ PartitionId: TypeAlias = "NDArray[np.integer]"
 
 @dataclass(frozen=True)
 class Numbering:
-    """Numbers a group's members and topics: what a strategy needs to know, except for the previous owners.
+    """Numbers the members and topics of a group; a strategy needs nothing else but the previous owners.
 
     A member is an index into `members`, and a topic an index into `topics`. A partition has an id: partition
     p of topic t is `starts[t] + p`.
@@ -400,7 +400,7 @@ class Racks:
         return cls(member=np.array(member, np.int32), pattern=pattern, inside=inside)
 
     def mismatch(self, members: JoinPosition, ids: PartitionId) -> NDArray[np.bool_]:
-        """Return whether each row's member has a rack, and the row's partition has no replica in it."""
+        """Return whether each row's member has a rack in which the row's partition has no replica."""
         rack = self.member[members]
         return (rack >= 0) & ~self.inside[self.pattern[ids], rack]
 
