@@ -240,8 +240,8 @@ _MOST_SWEEPS = 16
 def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> list[Move]:
     """Move partitions to members with fewer, in sweeps over the topics, and return the moves in order.
 
-    The sweeps end when they come back to the last topic of which a partition moved, if no partition of
-    another topic has moved since. They end at the latest after `_MOST_SWEEPS` sweeps.
+    The sweeps end when they come back to the last topic of which a partition moved, or to the first topic if
+    no partition has moved. They end at the latest after `_MOST_SWEEPS` sweeps.
 
     Args:
         topics: the topics, in order.

@@ -1,7 +1,7 @@
 """The rule of "sticky": balanced as far as subscriptions allow, with few moves (KIP-54).
 
-Kafka: `StickyAssignor` and `AbstractStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4). `assign_partitions` is
-the table of contents. The parts follow in its order:
+In Kafka these are `StickyAssignor` and `AbstractStickyAssignor` of clients 4.4.0 (the same in 4.1 to 4.4).
+`assign_partitions` takes all steps, and the parts of this file follow in the same order:
 
 1. Remember: read the partitions that each member had after earlier rebalances, and its generation.
 2. Claims: decide which member may keep a partition if several members claim it.
@@ -108,7 +108,7 @@ def assign_partitions(
 
 
 class MemberData(NamedTuple):
-    """Holds the partitions that a member reports as its own, and the generation; None if it has none."""
+    """Holds the partitions that a member reports as its own, and its generation, or None if it has none."""
 
     partitions: Sequence[TopicPartition]
     generation: int | None
@@ -133,7 +133,7 @@ def previous_assignment(memories: Mapping[str, MemberData], max_generation: int)
     Step 5 returns a partition to that member first. Without this, a member that missed a rebalance would lose
     its partitions for good. `memories` is in the order of Java's map; of two members with the same generation
     the first one counts.
-    Quirk: if the leader knows a higher generation than all members report, this is the present owner.
+    Quirk: if the leader knows a higher generation than all members report, the result has the present owners.
     """
     previous: dict[TopicPartition, tuple[str, int]] = {}
     for consumer, data in memories.items():
@@ -277,7 +277,8 @@ class ConstrainedAssignmentBuilder:
         self._assignment: dict[str, list[TopicPartition]] = {
             name: [] for name in claims.consumer_to_owned_partitions
         }
-        # The member that owned a partition and did not keep it. Of several such members the last one counts.
+        # By partition, the member that owned the partition and did not keep it. Of several such members, the
+        # last one counts.
         self._maybe_revoked_partitions: dict[TopicPartition, str] = {}
         self._unfilled_under_min_quota: list[str] = []
         self._unfilled_exactly_min_quota: list[str] = []

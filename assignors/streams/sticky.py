@@ -204,7 +204,7 @@ class _Process:
         """Give a task to the member with the fewest; return the member and how many tasks it has now.
 
         Quirk: the queue of members is built again only after `add` has given a task to a member that the
-        caller chose. Members that are equal in load then keep the order that they have in the old queue.
+        caller chose. Until then, the history of the queue decides between members with equally many tasks.
         """
         if len(self.counts) == 1:
             (member,) = self.counts
