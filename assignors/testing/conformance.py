@@ -60,7 +60,7 @@ def check_assignor(factory: Callable[[], Assignor], *, limit_s: float = LIMIT_S)
 
 
 def _check(factory: Callable[[], Assignor]) -> None:
-    """Check all rules; the first one that is broken raises."""
+    """Check all rules; raise AssertionError at the first rule that is broken."""
     _is_an_assignor(factory())
     for seed in range(STORIES):
         one, other = (_tell(factory(), Story(seed)) for _ in range(2))
