@@ -324,7 +324,7 @@ def _reported_tasks(member: Member) -> list[TaskId]:
 
 
 def _connectors_first(held: Iterable[TaskId]) -> list[TaskId]:
-    """Return these with connectors before tasks; both keep their order."""
+    """Return these connectors and tasks, connectors first; both keep their order."""
     return sorted(held, key=lambda unit: unit.number != INSTANCE)
 
 

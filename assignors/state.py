@@ -185,7 +185,7 @@ class GroupState:
             return value
         assignment = value if isinstance(value, Assignment) else Assignment.of(value)
         members, topics, member, topic, partition = assignment.to_arrays()
-        # Nothing but ids is known of these members.
+        # Only the ids of these members are known.
         state = cls(tuple(MemberIdentity(name) for name in members), topics, member, topic, partition)
         return state.with_unowned(assignment.unassigned) if isinstance(value, Assignment) else state
 

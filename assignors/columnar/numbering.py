@@ -253,7 +253,8 @@ class Numbering:
     @cached_property
     def by_owner_hash(self) -> JoinPosition:
         """Members in the order of a HashMap that is filled in the order of `by_hash`."""
-        # Java fills this map while it iterates over the other map, whose order decides inside a bin.
+        # Java fills this map while it iterates over the map of `by_hash`. So the order of that map decides
+        # which member comes first in a bin.
         visited = self.by_hash
         return visited[members_by_hash([self.ids[row] for row in visited.tolist()])]
 

@@ -304,8 +304,8 @@ def assign_nearby(
                 if seats.extras:
                     queues.append(member)
         else:
-            # No member near the partition is below the least share. If extras are left, one goes to the
-            # member near the partition that has waited longest.
+            # No member near the partition is below the least share. If extras are left, the first member in
+            # the queue that is near the partition gets one.
             first = queues.pop(near[pattern]) if seats.extras else None
             if first is None:
                 rest.append(partition)

@@ -52,8 +52,8 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
     topics, classes = readers.topics, len(readers.members)
     real = size[readers.topic] > 0
     kind, topic = readers.kind[real], readers.topic[real]
-    # The part of each topic, then of each class. Part 0 is for topics without partitions or readers, and for
-    # classes that read no topic with partitions; it is never open.
+    # `part` has the part of each topic, then of each class. Part 0 is for topics without partitions or
+    # readers, and for classes that read no topic with partitions; it is never open.
     part = np.zeros(topics + classes, np.intp)
     own = _connected_parts(kind, topic, topics, classes)
     part[topic] = part[topics + kind] = own[topic] + 1

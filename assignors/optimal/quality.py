@@ -162,8 +162,8 @@ def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDA
             )
         listed = PartitionList.of(partitions)
         topic = np.array([topics.get(name, -1) for name in listed.names], np.intp)[listed.topics]
-        # Three checks, in this order because each makes the index of the next one valid: the topic exists, it
-        # has this partition, and no other list has the partition.
+        # There are three checks: the topic exists, it has this partition, and no other list has the
+        # partition. They are in this order, because each check makes the index of the next one valid.
         fits = (topic >= 0) & (listed.partitions >= 0)
         fits[fits] = listed.partitions[fits] < reading.counts[topic[fits]]
         row = reading.starts[topic] + listed.partitions

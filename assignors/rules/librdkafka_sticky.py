@@ -71,9 +71,9 @@ class LibrdkafkaLeader:
         _moved: the partitions that moved while balancing, in order.
     """
 
-    # The order in which partitions are examined. True: of each member's partitions, the one it got last comes
-    # first, and partitions without an owner are sorted. False: each member's partitions are sorted, and
-    # partitions without an owner come in descending order.
+    # The order in which partitions are examined. If True, each member's partitions come in reverse order, the
+    # one that the member got last first, and partitions without an owner are sorted. If False, each member's
+    # partitions are sorted, and partitions without an owner come in descending order.
     from_the_last: ClassVar[bool] = False
 
     def __init__(self, group: Group, record: Recorder, members: Sequence[Member]) -> None:
@@ -201,8 +201,8 @@ class LibrdkafkaLeader:
         """Let members keep their valid partitions.
 
         Returns:
-            The partitions that no member keeps, in this order; and whether a member gives up a partition that
-            exists.
+            The partitions that no member keeps, in the given order; and whether a member gives up a partition
+            that exists.
         """
         unassigned = dict.fromkeys(order)
         revocation_required = False

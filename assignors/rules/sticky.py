@@ -270,7 +270,7 @@ class ConstrainedAssignmentBuilder:
             )
         self._min_quota = total_partitions // number_of_consumers
         self._max_quota = -(-total_partitions // number_of_consumers)
-        # How many members shall have more than min_quota, and how many have so far.
+        # These count the members that shall have more than min_quota, and those that have more so far.
         self._expected_over_min_quota = total_partitions % number_of_consumers
         self._current_over_min_quota = 0
 
@@ -304,7 +304,7 @@ class ConstrainedAssignmentBuilder:
         return self._assignment
 
     def _assign_owned_partitions(self) -> list[TopicPartition]:
-        """Step 3.1, with members in the order of Java's map; return the partitions that they keep."""
+        """Step 3.1: let members keep partitions, in the order of Java's map; return these partitions."""
         assigned_partitions = []
         for consumer in self._claims.consumer_to_owned_partitions:
             owned = self._owned_partitions(consumer)
@@ -354,7 +354,7 @@ class ConstrainedAssignmentBuilder:
         return self._current_over_min_quota < self._expected_over_min_quota
 
     def _count_over_min_quota(self) -> None:
-        """Count one more member with max_quota. Once there are enough, members with min_quota are filled."""
+        """Count one more member with max_quota; once there are enough, no member with min_quota gets more."""
         self._current_over_min_quota += 1
         if self._current_over_min_quota == self._expected_over_min_quota:
             self._unfilled_exactly_min_quota.clear()
