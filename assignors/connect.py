@@ -152,8 +152,8 @@ class _Round:
         if memory.previous_generation != self._last_completed:
             previous = frozenset()
 
-        # 2. If a worker still runs what it was told to stop, what runs now replaces the leader's memory of
-        # the last assignment.
+        # 2. If a worker still runs a connector or task that it was told to stop, everything that runs now
+        # replaces the leader's memory of the last assignment.
         if memory.previous_revocation & active:
             previous = frozenset(active)
 
@@ -191,7 +191,7 @@ class _Round:
         return self._answer(lost)
 
     def _revoke(self, worker: _Worker, what: Iterable[TaskId]) -> None:
-        """Record that a worker must stop these connectors and tasks; `stop` then removes them from it."""
+        """Record that a worker must stop these connectors and tasks; `_Worker.stop` removes them later."""
         self._revoked[worker.id].update(dict.fromkeys(what))
 
     def _handle_lost_assignments(self, lost: list[TaskId]) -> list[TaskId]:
@@ -350,7 +350,7 @@ def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[T
 
 
 def _in_hash_set_order(held: Sequence[TaskId], some: Collection[TaskId]) -> list[TaskId]:
-    """Return those of `some` that a worker has (`intersection`).
+    """Return the connectors and tasks of `some` that a worker has (`intersection`).
 
     Connectors are in the order of one HashSet, and tasks in the order of another one.
     """

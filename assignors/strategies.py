@@ -233,7 +233,7 @@ class AiokafkaStickyAssignor(_ByRule):
 
 # The following strategies are the broker's. Members do not vote for them, so they have no rebalance protocol.
 class UniformAssignor(_WithColumns):
-    """Gives all members equally many partitions, with few moves; racks are ignored (KIP-848).
+    """Gives members as equal numbers of partitions as possible, with few moves; no racks (KIP-848).
 
     A member's `owned` is its last target assignment. Topic ids affect the answer; if `Topic.id` is None, an
     id made from the name is used.

@@ -121,9 +121,9 @@ def _claimed_generation(member: Member) -> int:
 
 
 def _after(generation: int) -> int:
-    """Return the next generation, at most the last one that fits the field.
+    """Return the next generation, at most the greatest one that fits the field.
 
-    Without this limit, one member that reports the last generation would make every leader fail.
+    Without this limit, one member that reports the greatest generation would make every leader fail.
     """
     return min(max(generation, -1) + 1, 2**31 - 1)
 

@@ -277,7 +277,7 @@ def assign_nearby(
 
     Args:
         free: the ids of the free partitions, in the order in which they are placed.
-        seats: the members that still get partitions; changed to what is left.
+        seats: the members that still get partitions; changed to the seats that are left.
         racks: the racks of members and replicas.
 
     Returns:
@@ -315,7 +315,7 @@ def assign_nearby(
             seats.extras -= 1
         receivers.append(member)
         handed_out.append(partition)
-    # `seats` gets what is left, in the same order: `round_robin` continues from there.
+    # `seats` gets the members that are left, in the same order: `round_robin` continues with them.
     seats.size = np.array(size, np.int64)
     seats.under = seats.under[seats.size[seats.under] < seats.least]
     seats.exact = np.array(queues.members() if seats.extras else [], np.intp)

@@ -349,7 +349,7 @@ class Reassignment:
         return moved
 
     def _goes_back(self, partition: int) -> bool:
-        """Return whether a previous owner of the partition has at least two partitions fewer than its owner.
+        """Return whether a previous owner of the partition has at least two fewer than its present owner.
 
         Quirk: the previous owner may no longer subscribe to the topic.
         """
@@ -387,7 +387,7 @@ def _full(numbering: Numbering, readers: Subscribers) -> NDArray[np.int64]:
 
 
 def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
-    """Return partition id -> the rank that claims it with a generation below the highest one."""
+    """Return partition id -> the rank that claims the partition with a generation below the highest one."""
     # `generation` is by member, so each member is compared once, and claims look the result up.
     late = np.array([number < claims.highest for number in claims.generation])
     rows = np.flatnonzero(late[claims.member])
@@ -489,7 +489,9 @@ class Balance:
 def _owners(
     audience_of: NDArray[np.int64], owner: list[int], audiences: int, members: int
 ) -> list[dict[int, int]]:
-    """Return, for each audience, rank -> how many partitions of the audience's topics it owns (1 or more).
+    """Return, for each audience, rank -> how many partitions of the audience's topics the rank owns.
+
+    Ranks that own none are left out.
 
     Args:
         audience_of: the audience of each partition's topic, by partition id.

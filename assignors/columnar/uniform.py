@@ -419,10 +419,10 @@ def _replace_members(
 def called_targets(
     members: Collection[int], numbering: BrokerNumbering, targets: OldTargets, changes: Changes
 ) -> dict[int, list[tuple[int, list[int]]]]:
-    """Return the new targets of some members by making all calls on real HashMaps and HashSets.
+    """Return the new targets of some members by making all calls on HashMaps and HashSets, as Java does.
 
     Args:
-        members: the members whose order arithmetic cannot tell.
+        members: the members for whose maps and sets arithmetic cannot tell the order.
         numbering: the numbering of the group.
         targets: the last target assignment.
         changes: the changes that lead to the new one.

@@ -18,7 +18,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Cut each topic into one range for each subscriber; the first ranges are one longer if needed."""
+    """Cut each topic into one range for each subscriber; the first ranges may have one partition more."""
     members = [replace(member, instance_id=None) for member in group.members]
     return kafka_python.assign_range(Group(group.topics, members), record)
 

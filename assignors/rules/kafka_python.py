@@ -33,7 +33,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Cut each topic into one range for each subscriber; the first ranges are one longer if needed."""
+    """Cut each topic into one range for each subscriber; the first ranges may have one partition more."""
     subscribers: dict[str, list[Member]] = defaultdict(list)
     for member in group.members:
         for topic_name in dict.fromkeys(member.topics):

@@ -117,7 +117,7 @@ class LibrdkafkaLeader:
 
         Quirk: the last member in JoinGroup order that claims a partition becomes its consumer, whatever its
         generation. So balancing can later take the partition from a member that does not have it.
-        Quirk: two claims of the same generation also invalidate a claim of a later one.
+        Quirk: two claims of the same generation also invalidate a claim of a later generation.
         """
         for partition, claims in self._claims().items():
             self._consumer_of[partition] = claims[-1][1]
@@ -514,7 +514,7 @@ def _key(partition: TopicPartition) -> tuple[bytes, int]:
 
 
 def hand_over(leader: LibrdkafkaLeader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
-    """Return each member's partitions of this rebalance, and partition -> receiver for those held back.
+    """Return each member's partitions in this rebalance, and the receiver of each partition held back.
 
     This is `rd_kafka_cooperative_protocol_adjust_assignment`. A member's list begins with the partitions that
     the member keeps. New partitions without an owner follow, and then the partitions that the member owns and

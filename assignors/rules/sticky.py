@@ -108,7 +108,7 @@ def assign_partitions(
 
 
 class MemberData(NamedTuple):
-    """Holds the partitions that a member reports as its own, and its generation, or None if it has none."""
+    """Holds the partitions that a member reports as its own, and the generation it reports; None for none."""
 
     partitions: Sequence[TopicPartition]
     generation: int | None

@@ -401,7 +401,7 @@ class PartitionMovements:
         moves.setdefault(pair, HashSet()).add(partition)
 
     def _remove_movement_record(self, partition: TopicPartition) -> ConsumerPair:
-        """Remove the record of a partition's move, and return the two consumers of it."""
+        """Remove the record of a partition's move, and return the two consumers of the move."""
         pair = self._partition_movements.pop(partition)
         moves = self._partition_movements_by_topic[partition.topic]
         moves[pair].discard(partition)

@@ -224,8 +224,8 @@ class _Plan(RackAwareApplication):
         """Step 3: move active tasks from processes that are not caught up to others; return how many move.
 
         Another process (`source`) runs the task for now. The process that step 1 chose (`destination`) gets
-        it later. Until then it has a standby task: that of `source`, if `source` had one, or else a warm-up
-        task, if one is left.
+        the task later. Until then, `destination` has a standby task: that of `source`, if `source` had one,
+        else a warm-up task, if one is left.
         """
         queue = _Queue(self.processes)
         movements = sorted(self._movements(_active))
@@ -253,7 +253,7 @@ class _Plan(RackAwareApplication):
         return len(movements)
 
     def move_standby(self) -> int:
-        """Step 4: do the same with standby tasks that are not warm-up tasks; return how many move."""
+        """Step 4: do as step 3, but with standby tasks that are not warm-up tasks; return how many move."""
         queue = _Queue(self.processes)
         # Quirk: two replicas of a task compare as equal here, so Java's heap decides which comes first.
         heap = PriorityQueue(itemgetter(0, 1), self._movements(_standby))
