@@ -178,7 +178,7 @@ class LibrdkafkaCooperativeStickyAssignor(_ByRule):
 
 
 class KafkaPythonRangeAssignor(_ByRule):
-    """Assigns as kafka-python's "range": no racks; if static and dynamic members mix, some get nothing."""
+    """Assigns as kafka-python's "range": ignores racks; if static and dynamic members mix, some get none."""
 
     name: ClassVar[str] = "kafka-python-range"
     rule = staticmethod(kafka_python.assign_range)
@@ -233,7 +233,7 @@ class AiokafkaStickyAssignor(_ByRule):
 
 # The following strategies are the broker's. Members do not vote for them, so they have no rebalance protocol.
 class UniformAssignor(_WithColumns):
-    """Gives members as equal numbers of partitions as possible, with few moves; no racks (KIP-848).
+    """Gives members equal numbers of partitions if possible, with few moves; ignores racks (KIP-848).
 
     A member's `owned` is its last target assignment. Topic ids affect the answer; if `Topic.id` is None, an
     id made from the name is used.
