@@ -66,7 +66,7 @@ def checked_user_data(assignor: RememberingAssignor, owned: PartitionList, gener
 
 
 def check_answer(group: Group, assignment: object, assignor: Assignor) -> None:
-    """Raise AssignorError if an answer gives a partition to two members, to a wrong one, or to none.
+    """Raise AssignorError if an answer gives a partition to two members, to a wrong member, or to no member.
 
     A cooperative assignor may hold partitions back (`Assignment.transferring`), and must not give a partition
     to a member while another member still owns it (KIP-429).
@@ -88,14 +88,15 @@ class _Check:
     """Checks one answer to one group; the first fault raises AssignorError.
 
     A flat index counts the partitions of all topics of the group: partition p of topic t is `_base[t] + p`.
-    A topic of -1 is one that is not in the group.
+    A topic of -1 stands for a topic that is not in the group.
 
     Attributes:
         _member: the member of each row of the answer, an index into `_members`.
         _topic: the topic of each row, an index into `_names`; -1 if it is not in the group.
         _partition: the partition number of each row.
         _names: the names of the group's topics.
-        _counts: the partitions of each topic of the group. Before it is indexed with -1, a 0 is appended.
+        _counts: the partitions of each topic of the group. If topics can be -1, a 0 is appended before the
+            counts are looked up.
         _told_topics: the topic names in the answer, for messages.
     """
 
@@ -137,7 +138,7 @@ class _Check:
             raise AssignorError(f"{self._says}: member {min(strange)!r} is not in the group")
 
     def _check_existence(self) -> None:
-        """Check that every assigned partition exists. Flat indices are unique only if that is so."""
+        """Check that every assigned partition exists. Otherwise two partitions could have one flat index."""
         # Numbers in the answer can still be anything: negative, or greater than every count.
         counts = np.append(self._counts, 0)[self._topic]  # -1 selects the appended 0
         wrong = np.flatnonzero((self._partition < 0) | (self._partition >= counts))
@@ -214,7 +215,7 @@ class _Check:
         return flat
 
     def _check_handed_over(self, flat: NDArray[np.int64]) -> None:
-        """Check that no partition goes to a member while another one still owns it (KIP-429)."""
+        """Check that no partition goes to a member while another member still owns it (KIP-429)."""
         owned, sizes = join_lists(as_lists(member.owned for member in self._group.members))
         claimed, real = self._places(owned)
         claimant = np.repeat(np.arange(len(sizes)), sizes)[real]
@@ -274,7 +275,7 @@ class Memory:
 
     Attributes:
         owned: the partitions of that assignment.
-        generation: its generation; -1 before the first assignment.
+        generation: the generation of that assignment; -1 before the first assignment.
     """
 
     owned: PartitionList = field(default_factory=lambda: NOTHING)

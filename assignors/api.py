@@ -1,25 +1,27 @@
-"""The names that the package has for everybody; errors are in `partitioning.errors`.
+"""Holds the public names of the package; errors are in `partitioning.errors`.
 
-They stand in the order in which people need them. All modules are imported here at once: whoever asks for one
-name of the package gets the strategies with it, because `get_assignor` knows them by name.
+The names are in the order in which people need them. All modules are imported here at once: the first use of
+any name loads all strategies, because `get_assignor` knows them by name.
 
-What a client's own consumer needs is apart: `assignors.clients.aiokafka` and `assignors.clients.kafka_python`
-import that client. So are the rules for tests of your own assignor, `assignors.testing`.
+Two parts of the package are not imported here. `assignors.clients.aiokafka` and
+`assignors.clients.kafka_python` run assignors in consumers of a client, which they import.
+`assignors.testing` has the rules for tests of your own assignor.
 
-A group is made of `Topic` and `Member`; `get_assignor(name).assign(group)` gives an `Assignment`, a mapping
-of member id to `PartitionList`; `group.next(assignment)` is the group at its next rebalance. `explain` says
-why a partition is where it is, `quality` how good the whole is. The functions that encode and decode are for
-the bytes that consumers send each other.
+A group is made of `Topic` and `Member`. `get_assignor(name).assign(group)` returns an `Assignment`, a mapping
+of member id to `PartitionList`. `group.next(assignment)` returns the group at its next rebalance. `explain`
+says why a partition has its owner, and `quality` how good an assignment is. The functions that encode and
+decode are for the bytes that consumers send each other.
 
 Other kinds of groups have types of their own: a share group's answer is a `ShareAssignment`, in which members
 share partitions; a streams group has tasks (`StreamsGroup`, `StreamsAssignment`); and a Connect cluster's
 leader answers with a `ConnectRound`.
 
-What a plug-in implements is `Assignor`. Two small protocols add to it: `RememberingAssignor`, if its members
-send user data to their leader, and `RecordingAssignor`, if it can say why it decides as it does.
-`register_assignor` makes one known by name in this process, the entry points `copartition.assignors` in every
-process. `GroupState` and `MemberIdentity` are a group as somebody outside sees it, as in a capture: who has
-what, and what is known of the members.
+A plug-in implements the protocol `Assignor`. It also implements `RememberingAssignor` if its members send
+user data to their leader, and `RecordingAssignor` if it can say why it decides as it does.
+`register_assignor` makes an assignor known by name in this process. An entry point of the group
+`copartition.assignors` makes it known in every process. `GroupState` and `MemberIdentity` describe a group as
+it is seen from outside, for example in a capture: the partitions of each member, and what is known of the
+members.
 
 >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
 >>> assignment = get_assignor("cooperative-sticky").assign(group)
@@ -45,7 +47,7 @@ from assignors.protocol import encode_sticky_user_data as encode_sticky_user_dat
 from assignors.protocol import decode_sticky_user_data as decode_sticky_user_data
 from assignors.registry import register_assignor as register_assignor
 
-# What plug-ins implement, and what they get
+# Protocols that plug-ins implement, and types that plug-ins get
 from assignors.interface import Assignor as Assignor
 from assignors.interface import RebalanceProtocol as RebalanceProtocol
 from assignors.interface import RememberingAssignor as RememberingAssignor

@@ -1,4 +1,4 @@
-"""An assignment: the partitions of each member, stored as columns."""
+"""Stores an assignment (the partitions of each member) as columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Certificate:
     Attributes:
         peak: the peak of this assignment.
         bound: a lower bound: no assignment has a lower peak.
-        bound_within_moves: a lower bound for assignments that do not move more partitions than this one.
+        bound_within_moves: a lower bound for the peak of assignments that move no more partitions than this
+            one.
         moves: how many partitions leave a previous owner that is still a member and still subscribes.
     """
 
@@ -40,7 +41,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """The greatest part by which this peak can exceed the least possible one: 0.02 stands for 2 %."""
+        """The most by which this peak can exceed the least possible peak: 0.02 stands for 2 %."""
         return max(self.peak / self.bound - 1, 0.0) if self.bound else 0.0
 
 
@@ -78,8 +79,10 @@ class Assignment(Mapping[str, PartitionList]):
         transferring: the partitions that are held back for one rebalance until their old owner has revoked
             them, and for each the index into `members` of the member that will get it. Only cooperative
             strategies have them.
-        subscribed: True for each topic that some member subscribes to, shape (len(topics),); None for all.
-        certificate: how near to the best this is by weight; None if the strategy does not weigh partitions.
+        subscribed: True for each topic that some member subscribes to, shape (len(topics),); None if all
+            topics have a subscriber.
+        certificate: how near this assignment is to the best one by weight; None if the strategy does not
+            weigh partitions.
         keeps_record: the ids of members whose record a broker does not write again, although the list here
             has another order than the record.
     """
@@ -159,7 +162,8 @@ class Assignment(Mapping[str, PartitionList]):
             raise InvalidGroupError(
                 f"member {min(strange)!r} is not in the group; give partitions to its members"
             )
-        # Only subscribed topics are kept. Otherwise `unassigned` would list the partitions of all others.
+        # Only subscribed topics are kept. Otherwise `unassigned` would list the partitions of all other
+        # topics.
         subscribed = {name for member in group.members for name in member.topics}
         topics = {topic.name: topic.partitions for topic in group.topics if topic.name in subscribed}
         parts = [PartitionList.of(lists.get(member.id, ())) for member in group.members]

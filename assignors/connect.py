@@ -1,8 +1,8 @@
 """The rules of Kafka Connect: `EagerAssignor` and `IncrementalCooperativeAssignor` of connect-runtime 4.4.0.
 
-A connector is represented by a topic, and a task by a partition of it. The connector's own instance, which is
-task -1 in Connect's protocol, is represented by partition 0 of a topic whose name is "connector:" and the
-connector's name. Workers run everything that they are assigned, so subscriptions do not count.
+A connector is represented by a topic, and a task by a partition of this topic. The connector's own instance,
+which is task -1 in Connect's protocol, is represented by partition 0 of a topic whose name is "connector:"
+and the connector's name. Workers run everything that they are assigned, so subscriptions do not count.
 """
 
 import math
@@ -43,7 +43,7 @@ class ConnectRound(NamedTuple):
 
     Attributes:
         assignment: the connectors, then the tasks that each worker runs after this rebalance, in the order in
-            which it will report them. Those that no worker runs are `unassigned`.
+            which the worker will report them. Connectors and tasks that no worker runs are `unassigned`.
         revoked: the connectors and tasks that each worker must stop. These workers rejoin at once.
         delay_ms: the time after which the workers ask for another rebalance; 0 if they do not.
     """
@@ -55,22 +55,24 @@ class ConnectRound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConnectMemory:
-    """Holds what an `IncrementalCooperativeAssignor` remembers between rebalances; for a new leader nothing.
+    """Holds what an `IncrementalCooperativeAssignor` remembers between rebalances.
 
-    A round is one rebalance that this leader answers. Attributes speak of connectors and tasks together.
+    A new leader remembers nothing: all attributes have their defaults. A round is one rebalance that this
+    leader answers. A unit is a connector or a task.
 
     Attributes:
-        previous_assignment: those that ran on some worker after the last round, or were lost and wait.
-        previous_revocation: those that the last round told workers to stop.
+        previous_assignment: the units that ran on some worker after the last round, and the lost units.
+        previous_revocation: the units that the last round told workers to stop.
         previous_generation: the generation of the last round; -1 before the first.
         previous_members: the ids of the workers in the last round.
-        scheduled_rebalance_ms: the time, by the leader's clock, at which lost ones will be assigned; 0 if
-            none is scheduled.
+        scheduled_rebalance_ms: the time, by the leader's clock, at which lost units will be assigned; 0 if
+            no such time is set.
         delay_ms: the delay in the last answer; 0 for none.
-        candidates: the workers that joined without any while some were lost, in the order in which they
-            joined.
-        revoked_in_previous: True if the last round revoked some for balance.
-        successive_revoking_rebalances: how many rounds in a row had some to revoke for balance.
+        candidates: the workers that joined without units while other units were lost, in the order in which
+            they joined. They get the lost units when the delay is over.
+        revoked_in_previous: True if the last round revoked units for balance.
+        successive_revoking_rebalances: how many rounds in a row had units to revoke for balance directly
+            after a round that revoked some. The pause between revocations grows with it.
     """
 
     previous_assignment: frozenset[TaskId] = frozenset()
@@ -97,12 +99,12 @@ class _Worker:
         return self.connectors if instances else self.tasks
 
     def run(self, what: Iterable[TaskId]) -> None:
-        """Add these to the connectors and tasks that the worker runs."""
+        """Add these connectors and tasks to those that the worker runs."""
         for unit in what:
             self.part(instances=unit.number == INSTANCE)[unit] = None
 
     def stop(self, what: Collection[TaskId]) -> None:
-        """Remove these from the connectors and tasks that the worker runs; ignore others."""
+        """Remove these connectors and tasks from those that the worker runs; ignore all others."""
         for unit in what:
             self.part(instances=unit.number == INSTANCE).pop(unit, None)
 
@@ -150,8 +152,8 @@ class _Round:
         if memory.previous_generation != self._last_completed:
             previous = frozenset()
 
-        # 2. If a worker still runs what it was told to stop, what runs now replaces the leader's memory of
-        # the last assignment.
+        # 2. If a worker still runs a connector or task that it was told to stop, everything that runs now
+        # replaces the leader's memory of the last assignment.
         if memory.previous_revocation & active:
             previous = frozenset(active)
 
@@ -189,7 +191,7 @@ class _Round:
         return self._answer(lost)
 
     def _revoke(self, worker: _Worker, what: Iterable[TaskId]) -> None:
-        """Record that a worker must stop these; it still runs them until `stop` is called."""
+        """Record that a worker must stop these connectors and tasks; `_Worker.stop` removes them later."""
         self._revoked[worker.id].update(dict.fromkeys(what))
 
     def _handle_lost_assignments(self, lost: list[TaskId]) -> list[TaskId]:
@@ -237,9 +239,9 @@ class _Round:
         self._memory = replace(self._memory, candidates=(), scheduled_rebalance_ms=0, delay_ms=0)
 
     def _balance(self) -> None:
-        """Step 6: revoke some for balance (`performLoadBalancingRevocations`).
+        """Step 6: revoke connectors and tasks for balance (`performLoadBalancingRevocations`).
 
-        Two rounds in a row revoke only with a pause between them.
+        If the round before revoked some, too, nothing is revoked before a pause is over.
         """
         revocations = self._load_balancing_revocations()
         memory = self._memory
@@ -322,12 +324,14 @@ def _reported_tasks(member: Member) -> list[TaskId]:
 
 
 def _connectors_first(held: Iterable[TaskId]) -> list[TaskId]:
-    """Return these with connectors before tasks; both keep their order."""
+    """Return these connectors and tasks, connectors first; both keep their order."""
     return sorted(held, key=lambda unit: unit.number != INSTANCE)
 
 
 def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[TaskId]:
-    """Return what a worker runs in the order of Connect's bytes (`ConnectProtocol.Assignment.asMap`).
+    """Return a worker's connectors and tasks in the order in which Connect sends them.
+
+    In Java this order comes from `ConnectProtocol.Assignment.asMap`.
 
     Quirk: connectors are in the order of a HashSet, and tasks in the order of their connectors.
     """
@@ -346,7 +350,7 @@ def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[T
 
 
 def _in_hash_set_order(held: Sequence[TaskId], some: Collection[TaskId]) -> list[TaskId]:
-    """Return those of `some` that a worker has (`intersection`).
+    """Return the connectors and tasks of `some` that a worker has (`intersection`).
 
     Connectors are in the order of one HashSet, and tasks in the order of another one.
     """
@@ -361,7 +365,7 @@ def _in_hash_set_order(held: Sequence[TaskId], some: Collection[TaskId]) -> list
 def _too_much(workers: list[_Worker], total: int, *, instances: bool) -> list[tuple[_Worker, list[TaskId]]]:
     """Return the connectors or tasks that workers have beyond their share (`loadBalancingRevocations`).
 
-    These are the first ones that a worker has.
+    A worker gives up the first of its connectors or tasks.
     """
     least, extras = divmod(total, len(workers))
     sizes = [len(worker.part(instances=instances)) for worker in workers]
@@ -384,8 +388,8 @@ def _too_much(workers: list[_Worker], total: int, *, instances: bool) -> list[tu
 def _fill(workers: list[_Worker], what: Iterable[TaskId], *, instances: bool) -> None:
     """Give connectors or tasks to the least loaded workers (`assignConnectors`, `assignTasks`).
 
-    Quirk: workers are sorted only once. A round serves all workers before the first one that has more than
-    the first worker.
+    Quirk: workers are sorted only once. Each round begins at the first worker and ends before the next worker
+    that has more than the first one.
     """
     workers.sort(key=lambda worker: (len(worker.part(instances=instances)), utf16_key(worker.id)))
     left = iter([unit for unit in what if (unit.number == INSTANCE) is instances])
@@ -429,10 +433,11 @@ def _assignment(group: Group, lists: Mapping[str, Iterable[TaskId]]) -> Assignme
 class ConnectEagerAssignor:
     """Kafka Connect's `connect.protocol=eager`: connectors, then tasks, in one circle over the workers.
 
-    All of them stop and start again (`EagerAssignor.performTaskAssignment`).
+    All connectors and tasks stop and start again at each rebalance (`EagerAssignor.performTaskAssignment`).
 
-    A connector is represented by a topic, and a task by a partition of it. The connector itself is
-    represented by partition 0 of a topic whose name is "connector:" and its name. `Member.topics` is ignored.
+    A connector is represented by a topic, and a task by a partition of this topic. The connector itself is
+    represented by partition 0 of a topic whose name is "connector:" and the connector's name. `Member.topics`
+    is ignored.
     """
 
     name: ClassVar[str] = "connect-eager"

@@ -1,4 +1,4 @@
-"""Explains why a partition has its owner, or has none yet, by the steps of the decision itself."""
+"""Explains why a partition has its owner, or has no owner yet, by the steps of the decision itself."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ _FREED = _LOST.keys() - {Reason.OUTDATED}
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Explains why a partition has its owner; `str` of it is a sentence.
+    """Explains why a partition has its owner; `str` makes a sentence of an explanation.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> why = explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range")
@@ -53,16 +53,17 @@ class Explanation:
 
     Attributes:
         partition: the partition that is explained.
-        reason: the reason of the last step that gave it to its owner.
-        owner: the member that has it now or, if it is held back, gets it in the next rebalance; None for
-            none.
-        previous: the member that had it before, as the assignor sees it; None if no member had it, or
-            several claimed it.
+        reason: the reason of the last step that gave the partition to its owner.
+        owner: the member that has the partition now or, if it is held back, gets it in the next rebalance;
+            None for none.
+        previous: the member that had the partition before, as the assignor sees it; None if no member had
+            the partition, or several members claimed it.
         size: how many partitions the owner has in this assignment.
-        share: the numbers of partitions that are a fair share, one or two; None if subscriptions differ, so
+        share: the one or two numbers of partitions that are a fair share; None if subscriptions differ, so
             that there is no fair share.
         steps: the steps of the decision about this partition, in order. If the reason is `NOT_TOLD`, they are
-            those of a fresh leader, which decides differently, or empty if the assignor records no steps.
+            those of a fresh leader, which decides differently, or empty if the assignor records no steps or
+            steps that do not fit its answer.
     """
 
     partition: TopicPartition
@@ -118,8 +119,8 @@ class Explanation:
     def _losses(self) -> list[Step]:
         """Return the steps that took the partition from a member.
 
-        Left out are contests, if a claim of a later generation won in the end, and outdated claims of the
-        owner.
+        Contests are left out if a claim of a later generation won in the end. Outdated claims of the owner
+        are left out, too.
         """
         won = self.previous is not None
         void = {(Reason.OUTDATED, self.owner)}
@@ -183,8 +184,8 @@ class Explainer:
         group: the group that the assignment was made for.
         assignment: the assignment.
         assignor: the assignor that decides again: a name, which stands for a fresh leader, or an assignor.
-        follow_ups: the most rebalances that may follow the first one, because it held partitions back, before
-            the group has this assignment.
+        follow_ups: the assignment may come from a later rebalance than the one that `group` describes, if
+            partitions were held back at first. This is the greatest number of such later rebalances.
     """
 
     def __init__(
@@ -269,7 +270,7 @@ class Explainer:
 
     @cached_property
     def _share(self) -> tuple[int, ...] | None:
-        """The sizes that are a fair share, one or two; None if subscriptions differ or no member is there."""
+        """The one or two sizes that are a fair share; None without members or if subscriptions differ."""
         members = self._group.members
         if not members:
             return None
@@ -284,7 +285,7 @@ def _continue_steps(before: list[Step], after: list[Step]) -> list[Step]:
     """Return the steps of two rebalances as one list.
 
     If the second rebalance leaves a partition with its member, or gives it to the member that waited for it,
-    its steps are left out: those of the first rebalance brought the partition there.
+    the steps of the second rebalance are left out: those of the first one say why the member has it.
     """
     moved = [step for step in before if step.reason is not Reason.HELD_BACK]
     as_promised = _last_placed(before) == _last_placed(after) and after[-1].reason is not Reason.HELD_BACK
@@ -297,9 +298,9 @@ def _last_placed(steps: Sequence[Step]) -> str | None:
 
 
 def _previous(steps: Sequence[Step]) -> str | None:
-    """Return the member whose claim counted; None if none did.
+    """Return the member whose claim on the partition counted; None if no claim counted.
 
-    A contest makes earlier claims void, so a claim after it is the one that counted.
+    A contest makes earlier claims void, so only a claim after it can have counted.
     """
     previous = None
     for reason, member in steps:

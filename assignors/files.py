@@ -38,8 +38,9 @@ def read_text(
 
     Args:
         path: the file; None for standard input.
-        limit: the most bytes that are read.
-        check_head: called with the text of the first megabyte of a longer file; it may raise to refuse it.
+        limit: the greatest number of bytes that are read.
+        check_head: called with the text of the first megabyte, if the file is longer; it may raise an error
+            to refuse the file.
 
     Raises:
         SourceError: the file is not text, or has more than `limit` bytes. The message does not name the file.
@@ -109,7 +110,7 @@ def _decode_chunks(chunks: Iterator[bytes], check_head: Callable[[str], None] | 
 def _find_encoding(start: bytes) -> str:
     """Return the encoding that the first bytes show; "utf-8" if they show none.
 
-    They show one by a byte order mark, or by nulls in every second byte (UTF-16 of Latin text).
+    An encoding shows by a byte order mark, or by nulls in every second byte (Latin text in UTF-16).
     """
     for mark, encoding in _MARKS.items():
         if start.startswith(mark):

@@ -102,7 +102,7 @@ class StickyUserData:
 
     Attributes:
         partitions: the partitions that the member was assigned last, in the order of that assignment.
-        generation: the generation of that assignment; None for the older form, which has none.
+        generation: the generation of that assignment; None for the older form, which has no generation.
     """
 
     partitions: PartitionList
@@ -120,13 +120,14 @@ class Member:
     ['orders']
 
     Attributes:
-        id: member id.
-        topics: names of the topics it subscribes to.
-        instance_id: `group.instance.id` of a static member (KIP-345).
-        rack: `client.rack` (KIP-881); "" means none, as on the wire.
-        owned: the partitions that it reports as its own (KIP-429).
-        generation: the generation in which it got `owned`; None or a negative number means none (KIP-792).
-        user_data: the assignor's own bytes, or these in decoded form.
+        id: the member id.
+        topics: the names of the topics that the member subscribes to.
+        instance_id: `group.instance.id` of a static member (KIP-345); None for a dynamic member.
+        rack: `client.rack` (KIP-881); None or "" means none, as on the wire.
+        owned: the partitions that the member reports as its own (KIP-429).
+        generation: the generation in which the member got `owned`; None or a negative number means that it
+            reports none (KIP-792).
+        user_data: the assignor's own bytes, or their decoded form; None if the member sends none.
     """
 
     id: str
@@ -180,9 +181,9 @@ class CarriedMembers(Sequence[Member]):
 
     @cached_property
     def owned(self) -> PartitionColumns:
-        """The partitions that staying members report, member by member; by topic, then number (KIP-429).
+        """The partitions that staying members report (KIP-429), by member, then topic, then number.
 
-        If a coordinator keeps the targets, they are `received`.
+        If a coordinator keeps the targets, these partitions are `received`, in its order.
         """
         if self.generation is None:
             return self.received
@@ -274,9 +275,10 @@ class Group:
     ) -> "Group":
         """Return the group at its next rebalance, in which members report the partitions of `assignment`.
 
-        A member that stays has them in `owned`, in the order in which a consumer sends them (by topic, then
-        number), and in "sticky" user data. The generation of both is one above the group's and above every
-        generation that a member reported. So the first assignment of a new group is generation 1.
+        A member that stays has its partitions in `owned`, in the order in which a consumer sends them (by
+        topic, then number), and in "sticky" user data. Both have a generation that is one above the highest
+        of the group's and those that members reported. So the first assignment of a new group has
+        generation 1.
 
         >>> assignor = get_assignor("cooperative-sticky")
         >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
@@ -287,9 +289,9 @@ class Group:
         mappingproxy({TopicPartition(topic='orders', partition=3): 'c'})
 
         Args:
-            assignment: an assignment of this group; it has all of its members.
-            join: members that join now, with what they report themselves. They come after the others in
-                JoinGroup order.
+            assignment: an assignment of this group; all members of the group must be in it.
+            join: members that join now, with the data that they report themselves. They come after the other
+                members in JoinGroup order.
             leave: ids of members that leave.
             topics: the cluster's topics from now on; None keeps them.
 
@@ -353,7 +355,7 @@ def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Colle
 
 
 def topic_id(topic: Topic) -> bytes:
-    """Return the topic's id as 16 bytes. A topic without an id gets one that is made from its name."""
+    """Return the topic's id as 16 bytes. A topic without an id gets an id that is made from its name."""
     return made_id(topic.name) if topic.id is None else topic.id.bytes
 
 
@@ -371,7 +373,7 @@ _RANDOM_ID_LENGTH = 37
 def name_in(member_id: str) -> str | None:
     """Return the client id in a classic member id; for a static member, its instance id.
 
-    A coordinator makes such ids by appending a random UUID. None if the id has another form.
+    A coordinator makes such ids by appending a random UUID. If the id has another form, None is returned.
     """
     match = _RANDOM_ID.fullmatch(member_id, len(member_id) - _RANDOM_ID_LENGTH)
     return member_id[:-_RANDOM_ID_LENGTH] or None if match else None

@@ -43,13 +43,16 @@ class Reason(Enum):
     FILLED = "filled"
     """The partition was free, and the member had less than its share, or the fewest of all subscribers."""
     NEAR = "near"
-    """As `FILLED` or `RANGE`, and the partition has a replica in the member's rack (KIP-881)."""
+    """The same as `FILLED` or `RANGE`, and the partition has a replica in the member's rack (KIP-881)."""
     BALANCED = "balanced"
-    """The partition moves to its subscriber with the fewest, because its member had at least two more."""
+    """The partition moves to the subscriber with the fewest partitions; its owner had at least two more."""
     SWAPPED = "swapped"
-    """The partition moves back in place of another one of its topic that would move the opposite way."""
+    """The partition moves back where it came from, in place of another partition of its topic."""
     STOLEN_BACK = "stolen back"
-    """The partition returns to a member of an earlier generation that has at least two partitions fewer."""
+    """The partition returns to the member that had it in an earlier generation.
+
+    That member has at least two partitions fewer than the present one.
+    """
     BEST = "best"
     """The partition was free, and with it the member has its part of the best loads."""
     LIGHT = "light"
@@ -127,7 +130,7 @@ class Assignor(Protocol):
 
 @runtime_checkable
 class RecordingAssignor(Protocol):
-    """Adds to an assignor that it records the reasons of its decisions; `explain` uses this.
+    """Describes an assignor that can also record the reasons of its decisions; `explain` uses this.
 
     >>> group = Group([Topic("orders", 1)], [Member("a", ["orders"])])
     >>> assignment = get_assignor("range").assign_recorded(group, print)
@@ -140,7 +143,7 @@ class RecordingAssignor(Protocol):
 
 @runtime_checkable
 class RememberingAssignor(Protocol):
-    """Adds to an assignor that joining members send user data of its own to the leader (KIP-54).
+    """Describes an assignor whose members send user data to the leader when they join (KIP-54).
 
     Java's interface has `subscriptionUserData` and `onAssignment` for this purpose. Here the client adapter
     remembers the consumer's last assignment for all its assignors, including those that the group did not
@@ -153,8 +156,8 @@ class RememberingAssignor(Protocol):
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """Return the user data that a member sends; None for none.
 
-        The leader reads it in `Member.user_data`. It may find other bytes there: those of another strategy or
-        of an older version, or truncated ones.
+        The leader reads the data in `Member.user_data`. There may be other bytes there: those of another
+        strategy or of an older version, or truncated ones.
 
         Args:
             owned: the partitions that the member was assigned last.

@@ -19,7 +19,7 @@ from partitioning.kit.columns import inverse, range_numbers
 from partitioning.kit.limits import MAX_PARTITION, is_integer
 from partitioning.topic_partition import TopicPartition
 
-# `TopicPartition(topic, partition)` without the argument parsing.
+# This makes a `TopicPartition` of a pair. The class itself would parse its arguments, which takes longer.
 _topic_partition: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
 
 
@@ -81,9 +81,10 @@ class PartitionList(Sequence[TopicPartition]):
     (TopicPartition(topic='orders', partition=1), [1, 0])
 
     Attributes:
-        columns: the columns that hold the list: it is the rows from `start` to before `stop`.
+        columns: the columns that hold the list, and perhaps other lists: this one has rows `start` to
+            `stop - 1`.
         start: the first row of the list.
-        stop: the row after its last one.
+        stop: the row after the last row of the list.
         assigned: the same partitions in assignment order, if it is known and differs from this list's; else
             None.
     """
@@ -166,7 +167,7 @@ class PartitionList(Sequence[TopicPartition]):
 
     @classmethod
     def of(cls, partitions: Iterable[TopicPartition | tuple[str, int]]) -> "PartitionList":
-        """Return these partitions as a `PartitionList`; if they are one, return the same object.
+        """Return these partitions as a `PartitionList`; if they are one already, return the same object.
 
         Raises:
             InvalidGroupError: a partition number is not an integer (True is not one), or does not fit 32

@@ -34,7 +34,7 @@ class Reader:
 
     Args:
         data: the bytes to read.
-        what: the name of what they hold, for messages.
+        what: a name for the data as a whole, for messages.
     """
 
     def __init__(self, data: bytes, what: str) -> None:
@@ -101,7 +101,7 @@ class Reader:
 class FieldWriter:
     """Writes primitives one after the other; raises ProtocolError for a value that does not fit its field.
 
-    `what` names the whole, for messages.
+    `what` is a name for the data as a whole, for messages.
     """
 
     def __init__(self, what: str) -> None:
@@ -159,7 +159,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        # Surrogates: Java joins the two halves of a pair and writes "?" for a half on its own.
+        # The text has surrogates. Java joins the two halves of a pair and writes "?" for a half on its own.
         units = text.encode("utf-16-le", "surrogatepass")
         return units.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace")
 
@@ -194,10 +194,11 @@ class Subscription:
     'a'
 
     Attributes:
-        topics: names of the topics it subscribes to.
-        user_data: the assignor's own bytes.
-        owned: the partitions that it reports as its own; from version 1 on (KIP-429).
-        generation: the generation in which it got them, None for none; from version 2 on (KIP-792).
+        topics: the names of the topics that the member subscribes to.
+        user_data: the assignor's own bytes; None for none.
+        owned: the partitions that the member reports as its own; from version 1 on (KIP-429).
+        generation: the generation in which the member got `owned`; None for none; from version 2 on
+            (KIP-792).
         rack: `client.rack`, None or "" for none; from version 3 on (KIP-881).
     """
 
@@ -312,7 +313,7 @@ def encode_sticky_user_data(
     Args:
         partitions: the partitions that the member was assigned last. Topics are written in the order of the
             JVM's HashMap.
-        generation: the generation of that assignment; None writes the older form, which has none.
+        generation: the generation of that assignment; None writes the older form, which has no generation.
 
     Raises:
         ProtocolError: a value does not fit its field.
@@ -334,7 +335,7 @@ def as_it_travels(partitions: PartitionList) -> PartitionList:
 
 
 def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
-    """Return the partitions and the generation in "sticky" user data; None if it has no generation.
+    """Return the partitions and the generation in "sticky" user data; the generation is None if it has none.
 
     As in the JVM, data that has neither of the two forms counts as no partitions in generation -1. Empty data
     counts as no partitions without a generation.
@@ -367,7 +368,7 @@ def encode_cooperative_user_data(generation: int) -> bytes:
 def decode_cooperative_user_data(data: bytes | None) -> int | None:
     """Return the generation in "cooperative-sticky" user data.
 
-    As in the JVM, it is None without data, and -1 if the data is too short.
+    As in the JVM, the result is None without data, and -1 if the data is too short.
     """
     if data is None:
         return None
@@ -428,7 +429,7 @@ def _write_partitions(writer: FieldWriter, partitions: PartitionList) -> None:
 
 
 def _read_partitions(reader: Reader) -> PartitionList:
-    """Return an array of topics with their partitions as a list, in the order of the bytes."""
+    """Read an array of topics with their partitions; return the partitions, in the order of the bytes."""
     index: dict[str, int] = {}
     topics = []
     numbers = [np.empty(0, np.int32)]

@@ -1,4 +1,4 @@
-"""The registry of assignors: built-in ones, those of installed packages, and registered ones, by name."""
+"""Finds assignors by name: built-in assignors, those of installed packages, and registered ones."""
 
 from collections.abc import Callable, Iterable
 
@@ -49,7 +49,7 @@ def name_in_group(strategy: str) -> str:
 def clients_rule(client: str, strategy: str) -> str:
     """Return the name of the assignor that decides as a leader on this client does.
 
-    It is the client's own assignor if there is one, else Java's.
+    This is the client's own assignor of that name if there is one, else Java's.
     """
     own = f"{client}-{strategy}"
     # A client without a rule of its own under this name decides as Java does.
@@ -63,9 +63,9 @@ def get_assignor(name: str, **config: object) -> Assignor:
     clients do. Names with a prefix decide as other clients do under the same names, such as
     "librdkafka-cooperative-sticky", "kafka-python-sticky" and "aiokafka-range". "optimal",
     "cooperative-optimal", "weighted" and "cooperative-weighted" are our own and give more even loads or move
-    less. For brokers (KIP-848) there are "uniform" and "broker-range". For workers of Kafka Connect there are
-    "connect-eager" and "connect-incremental". Installed packages can add others by entry points of the group
-    `copartition.assignors`.
+    fewer partitions. For brokers (KIP-848) there are "uniform" and "broker-range". For workers of Kafka
+    Connect there are "connect-eager" and "connect-incremental". Installed packages can add others by entry
+    points of the group `copartition.assignors`.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> get_assignor("range").assign(group)["b"]
@@ -87,7 +87,7 @@ def protocol_of(strategy: str) -> str:
     ['eager', 'cooperative', 'consumer']
 
     Raises:
-        UnknownStrategyError: no strategy of that name.
+        UnknownStrategyError: there is no strategy of this name.
     """
     protocols = get_assignor(strategy).protocols
     # A strategy of the coordinator (KIP-848) has no rebalance protocol of clients.
@@ -122,7 +122,7 @@ def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
 
 
 def is_built_in(assignor: Assignor) -> bool:
-    """Return whether an assignor is built in, and not a subclass of one that is."""
+    """Return whether an assignor is built in; a subclass of a built-in assignor is not."""
     # `isinstance` would accept a subclass, which may decide differently and must be checked.
     return type(assignor) in _OURS.values()
 

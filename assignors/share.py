@@ -1,7 +1,8 @@
-"""Share groups (KIP-932), and their "simple": `org.apache.kafka.coordinator.group.assignor.SimpleAssignor`.
+"""Assigns share groups (KIP-932) as their only strategy, "simple", does.
 
-Kafka 4.4.0, as 4.1 to 4.4. Several members may share one partition: each partition gets so many members that
-no member is left without one. Racks and instance ids are ignored. All partitions count as initialised.
+This is `org.apache.kafka.coordinator.group.assignor.SimpleAssignor` of Kafka 4.4.0 (the same in 4.1 to 4.4).
+Several members may share one partition: each partition gets enough members, so that no member is left without
+a partition. Racks and instance ids are ignored. All partitions count as initialised.
 
 The words are those of Kafka's source: a topic-partition is shared by its members; `desired` is how many
 partitions a member should have. Members and partitions are in Java's maps throughout, because their order
@@ -25,7 +26,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 class ShareAssignment(Mapping[str, PartitionList]):
-    """The partitions of every member of a share group, in the JVM's list order; lists of two members overlap.
+    """The partitions of every member of a share group, in the JVM's list order; lists may overlap.
 
     >>> group = Group([Topic("orders", 2)], [Member(name, ["orders"]) for name in "abc"])
     >>> SimpleAssignor().assign(group).members_of[("orders", 0)]
@@ -87,7 +88,7 @@ class SimpleAssignor:
     name: ClassVar[str] = "simple"
 
     def assign(self, group: Group) -> ShareAssignment:
-        """Return the partitions of each member, each list in the order of its map of topic ids.
+        """Return the partitions of each member; a list has the order of the member's map of topic ids.
 
         Raises:
             AssignorError: the JVM throws an exception for this group.
@@ -104,7 +105,7 @@ K = TypeVar("K", bound=int | TopicIdPartition)
 
 
 class _Pool(Generic[K]):
-    """Partitions that members share: each gets at most `_sharing` members, and a member its `desired` count.
+    """Shares partitions: a partition gets at most `_sharing` members, and a member its `desired` count.
 
     If subscriptions are equal, one pool has all partitions. If not, each topic has a pool. `keep` is called
     for each partition that a member has; then `share` is called once.
@@ -127,8 +128,8 @@ class _Pool(Generic[K]):
         self._members = members
         self._partitions = partitions
         self._place_of = place_of
-        # The members for each partition, rounded up. So no member is left without a partition, even if there
-        # are more members than partitions.
+        # The number of members for each partition is rounded up. So no member is left without a partition,
+        # even if there are more members than partitions.
         self._sharing = -(-len(members) // len(partitions)) if partitions else 0
         self.desired = dict(
             zip(members, _desired_counts(self._sharing * len(partitions), len(members)), strict=True)
@@ -146,7 +147,7 @@ class _Pool(Generic[K]):
     def share(self) -> None:
         """Steps 2 to 4: take surplus partitions from members, and give partitions that lack members.
 
-        Surplus partitions and members are the first ones of their HashSets.
+        If a HashSet has too many partitions or members, its first elements are the surplus.
         """
         for member, mine in self._by_member.items():
             # This loops over a copy, because the set changes while partitions are taken.
@@ -163,7 +164,7 @@ class _Pool(Generic[K]):
         _assign_remaining(self._by_partition.items(), self._sharing, unfilled, self._give)
 
     def _take(self, partition: K, member: int) -> None:
-        """Take a partition from a member: in both maps, and in its target."""
+        """Take a partition from a member: in both maps, and in the member's target."""
         self._by_partition[partition].discard(member)
         self._by_member[member].discard(partition)
         topic, number = self._place_of(partition)

@@ -32,11 +32,11 @@ class MemberIdentity(NamedTuple):
     'billing-1'
 
     Attributes:
-        id: member id.
-        instance_id: `group.instance.id`.
-        client_id: `client.id`.
-        host: address of the consumer.
-        topics: the names of the topics it subscribes to; None if unknown.
+        id: the member id.
+        instance_id: `group.instance.id`; None if there is none.
+        client_id: `client.id`; None if unknown.
+        host: the address of the consumer; None if unknown.
+        topics: the names of the topics that the member subscribes to; None if unknown.
         rack: `client.rack`.
         protocol: the protocol that the member uses: "consumer" (KIP-848); "classic", in a group of the
             consumer protocol; or "cooperative", in a classic group, because it kept partitions when it joined
@@ -178,14 +178,14 @@ class GroupState:
     ) -> "GroupState":
         """Return an assignment as a state.
 
-        The state of an `Assignment` has its unassigned partitions, too, and is complete. A plain mapping does
-        not tell these.
+        The state of an `Assignment` has its unassigned partitions, too, and is complete. The state of a plain
+        mapping has no unassigned partitions, because a mapping does not tell them.
         """
         if isinstance(value, GroupState):
             return value
         assignment = value if isinstance(value, Assignment) else Assignment.of(value)
         members, topics, member, topic, partition = assignment.to_arrays()
-        # Nothing but ids is known of these members.
+        # Only the ids of these members are known.
         state = cls(tuple(MemberIdentity(name) for name in members), topics, member, topic, partition)
         return state.with_unowned(assignment.unassigned) if isinstance(value, Assignment) else state
 
@@ -228,7 +228,7 @@ class GroupState:
         row = {name: number for number, name in enumerate(counts)}
         sizes = np.array([row.get(name, -1) for name in self.topics], np.int64)[self.topic]
         start = np.cumsum([0, *counts.values()])
-        # A row may have a topic that is not in `counts`, or a number beyond its count.
+        # A row may have a topic that is not in `counts`, or a number beyond the topic's count.
         listed = (sizes >= 0) & (self.partition < np.diff(start, append=0)[sizes])
         free = np.ones(int(start[-1]), np.bool_)
         # Partitions that stay free have no row yet.
@@ -242,7 +242,7 @@ class GroupState:
 
 
 def strategy_name(assignor: str | None, protocol: str | None) -> str | None:
-    """Return the strategy by our name; None if there is none.
+    """Return the name that this package has for a group's assignor; None if the group has no assignor.
 
     The coordinator of the consumer protocol has an assignor "range" whose rule is not that of the clients'
     "range", so it is called "broker-range" (KIP-848).

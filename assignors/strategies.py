@@ -62,7 +62,7 @@ class _ByRule:
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """Return the client's assignment in the client's order; AssignorError if the client fails."""
+        """Return the client's assignment in the client's order; raise AssignorError if the client fails."""
         return type(self).rule(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -76,14 +76,15 @@ class _WithColumns(_ByRule):
     columns: ClassVar[staticmethod[[Group], Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """Decide in the order of the JVM's lists; AssignorError if the JVM throws."""
+        """Return the assignment, with the JVM's list order; raise AssignorError if the JVM throws."""
         return _through_the_gate(type(self).columns, type(self).rule, group)
 
 
 class _StickyLeader:
     """Base of the sticky strategies: it remembers the highest generation that this leader has seen."""
 
-    # Both functions take the highest generation seen so far, and return the next one. They keep no state.
+    # Both functions take the highest generation that this leader has seen so far, and return it updated with
+    # the assignment. They keep no state.
     columns: ClassVar[staticmethod[[Group, int], tuple[Assignment, int]]]
     rule: ClassVar[staticmethod[..., tuple[Assignment, int]]]
     member_data: ClassVar[staticmethod[[Member], MemberData]]
@@ -92,7 +93,10 @@ class _StickyLeader:
         self._highest = DEFAULT_GENERATION
 
     def assign(self, group: Group) -> Assignment:
-        """Decide in the order of the JVM's lists; AssignorError if it throws or never ends."""
+        """Return the assignment, with the JVM's list order.
+
+        Raises AssignorError if the JVM throws or never ends.
+        """
         return self._remember(group, partial(_through_the_gate, type(self).columns, type(self).rule))
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -110,10 +114,10 @@ class _StickyLeader:
 
 
 class RangeAssignor(_WithColumns):
-    """Cuts every topic into ranges, one a member; topics with equal counts are cut alike.
+    """Cuts every topic into one range for each member; topics with equal counts are cut alike.
 
-    Where racks matter, partitions go first to members in a rack that has a replica; topics with the same
-    members and the same count stay together all the same (KIP-881).
+    If racks matter, partitions go first to members in a rack that has a replica. Even then, topics with the
+    same members and the same count are cut alike (KIP-881).
     """
 
     name: ClassVar[str] = "range"
@@ -130,7 +134,7 @@ class RoundRobinAssignor(_WithColumns):
 
 
 class StickyAssignor(EagerMemory, _StickyLeader):
-    """Balanced as far as subscriptions allow, with few moves; members remember in user data (KIP-54)."""
+    """Balances as far as subscriptions allow, with few moves; user data has previous partitions (KIP-54)."""
 
     name: ClassVar[str] = "sticky"
     columns = staticmethod(columns_of_sticky)
@@ -141,7 +145,8 @@ class StickyAssignor(EagerMemory, _StickyLeader):
 class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
     """As "sticky", but a partition waits a round before it moves, so that its old owner can give it up.
 
-    What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
+    Partitions that wait are in the assignment's `transferring`. Members that lose partitions rejoin at once
+    (KIP-429).
     """
 
     name: ClassVar[str] = "cooperative-sticky"
@@ -154,9 +159,9 @@ class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
 class LibrdkafkaCooperativeStickyAssignor(_ByRule):
     """Assigns as librdkafka's "cooperative-sticky", which confluent-kafka uses, too.
 
-    It is as even as Java's, but members get other partitions. The answer depends on the order in which the
-    broker lists topics to the leader, which is that of `Group.topics`. AssignorError is raised for a group
-    with which librdkafka aborts or reads freed memory.
+    Its answer is as even as Java's, but members get other partitions. The answer depends on the order in
+    which the broker lists topics to the leader; this is the order of `Group.topics`. AssignorError is raised
+    for a group with which librdkafka aborts or reads freed memory.
     """
 
     name: ClassVar[str] = "librdkafka-cooperative-sticky"
@@ -166,13 +171,14 @@ class LibrdkafkaCooperativeStickyAssignor(_ByRule):
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """Return the user data that librdkafka sends, although it does not read it.
 
-        It is empty before the first assignment, and then the partitions with their generation.
+        The data is empty before the first assignment. After it, the data has the partitions and their
+        generation.
         """
         return encode_sticky_user_data(owned, generation) if generation >= 0 else b""
 
 
 class KafkaPythonRangeAssignor(_ByRule):
-    """Assigns as kafka-python's "range": racks are ignored; if static members mix, some get nothing."""
+    """Assigns as kafka-python's "range": ignores racks; if static and dynamic members mix, some get none."""
 
     name: ClassVar[str] = "kafka-python-range"
     rule = staticmethod(kafka_python.assign_range)
@@ -186,14 +192,14 @@ class KafkaPythonRoundRobinAssignor(_ByRule):
 
 
 class KafkaPythonStickyAssignor(EagerMemory, _ByRule):
-    """Assigns as kafka-python's "sticky": as even as Java's, placed otherwise."""
+    """Assigns as kafka-python's "sticky": as even as Java's, but members get other partitions."""
 
     name: ClassVar[str] = "kafka-python-sticky"
     rule = staticmethod(kafka_python.assign_sticky)
 
 
 class KafkaPythonCooperativeStickyAssignor(_ByRule):
-    """Assigns as kafka-python's "cooperative-sticky": as its "sticky", but what moves waits a round."""
+    """Assigns as kafka-python's "cooperative-sticky": as its "sticky", but moved partitions wait a round."""
 
     name: ClassVar[str] = "kafka-python-cooperative-sticky"
     protocols = _COOPERATIVE
@@ -215,7 +221,7 @@ class AiokafkaRoundRobinAssignor(_ByRule):
 
 
 class AiokafkaStickyAssignor(_ByRule):
-    """Assigns as aiokafka's "sticky": as even as Java's, placed otherwise; it remembers no generation."""
+    """Assigns as aiokafka's "sticky": as even as Java's, but with other partitions and no generations."""
 
     name: ClassVar[str] = "aiokafka-sticky"
     rule = staticmethod(aiokafka.assign_sticky)
@@ -227,7 +233,7 @@ class AiokafkaStickyAssignor(_ByRule):
 
 # The following strategies are the broker's. Members do not vote for them, so they have no rebalance protocol.
 class UniformAssignor(_WithColumns):
-    """Gives every member as many partitions as the others while moving few; racks are ignored (KIP-848).
+    """Gives members equal numbers of partitions if possible, with few moves; ignores racks (KIP-848).
 
     A member's `owned` is its last target assignment. Topic ids affect the answer; if `Topic.id` is None, an
     id made from the name is used.
@@ -240,7 +246,7 @@ class UniformAssignor(_WithColumns):
 
 
 class BrokerRangeAssignor(_WithColumns):
-    """Cuts every topic into ranges, one a member, whatever the members had; racks are ignored (KIP-848).
+    """Cuts every topic into one range for each member; previous owners and racks are ignored (KIP-848).
 
     Topic ids affect the order of lists; if `Topic.id` is None, an id made from the name is used.
     """

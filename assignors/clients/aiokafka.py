@@ -15,21 +15,22 @@ from assignors.protocol import decode_sticky_user_data
 from assignors.registry import get_assignor
 from partitioning.errors import AssignmentError
 
-# Version 0 has no owned partitions and no generation. aiokafka has no fields for these.
+# Subscriptions of version 0 have neither owned partitions nor a generation. aiokafka has no fields for these.
 _VERSION = 0
 
 
 class EagerOnlyError(AssignmentError, ValueError):
-    """An assignor that needs more than aiokafka's eager protocol."""
+    """An assignor needs more than aiokafka's eager protocol."""
 
 
 def aiokafka_assignors(*assignors: Assignor | str) -> tuple[type[AbstractPartitionAssignor], ...]:
-    """Return the assignors of one aiokafka consumer, in order of preference, with one memory.
+    """Return the assignors of one aiokafka consumer, in order of preference, with one memory for all.
 
     `AIOKafkaConsumer(..., partition_assignment_strategy=aiokafka_assignors("sticky", "range"))`
 
-    The group chooses one that all its members list. With one memory, the next assignor knows the consumer's
-    partitions when the choice changes. With separate memories it would report an assignment of long ago.
+    The group chooses an assignor that all its members list. If the choice changes, the assignor chosen next
+    reads the consumer's partitions from the common memory. From a memory of its own, it would report an
+    assignment of long ago.
 
     Args:
         assignors: strategies, or their names in the registry.
@@ -120,18 +121,18 @@ def _claimed_generation(member: Member) -> int:
 
 
 def _after(generation: int) -> int:
-    """Return the next generation, at most the last one that fits the field.
+    """Return the next generation, at most the greatest one that fits the field.
 
-    Without this limit, one member that reports the last generation would make every leader fail.
+    Without this limit, one member that reports the greatest generation would make every leader fail.
     """
     return min(max(generation, -1) + 1, 2**31 - 1)
 
 
 def _generation(user_data: bytes | None, before: int) -> int:
-    """Return the generation of an assignment, which aiokafka does not tell.
+    """Return the generation of an assignment, which aiokafka does not pass to an assignor.
 
-    A leader of this module sends it in the user data; it is above every generation that a member reported. A
-    leader of another client sends none, and then the generation after `before` is used.
+    A leader that uses this module sends the generation in the user data; it is above every generation that a
+    member reported. A leader of another client sends no generation, and then the one after `before` is used.
     """
     if user_data is not None and len(user_data) == 4:
         return int(struct.unpack(">i", user_data)[0])

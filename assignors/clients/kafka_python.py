@@ -13,18 +13,18 @@ from assignors.interface import Assignor
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.registry import get_assignor
 
-# Version 3 is the newest one. Older clients read only the fields that they know.
+# Version 3 is the newest version of a subscription. Older clients read only the fields that they know.
 _VERSION = 3
 
 
 class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """Any assignor in a kafka-python 3 consumer; give every consumer an instance of its own.
+    """Runs any assignor in a kafka-python 3 consumer; give every consumer an instance of its own.
 
     `KafkaConsumer(..., partition_assignment_strategy=[KafkaPythonAssignor("cooperative-sticky")])`
 
     The subscription is sent in version 3, with owned partitions, generation and rack, as a Java consumer
-    sends it. So a Java consumer and this one can lead each other's group. kafka-python's public metadata has
-    no racks of replicas, so this leader decides without them.
+    sends it. So Java consumers and this consumer can be in one group, and any of them can lead it.
+    kafka-python's public metadata has no racks of replicas, so this leader decides without them.
 
     Args:
         assignor: the strategy, or its name in the registry.
@@ -76,7 +76,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         )
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Remember what was assigned."""
+        """Remember the assigned partitions and their generation."""
         self._memory.owned = PartitionList.of(assignment.partitions())
         self._memory.generation = generation
 
@@ -93,12 +93,13 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
 
 def kafka_python_assignors(*assignors: Assignor | str, rack: str | None = None) -> list[KafkaPythonAssignor]:
-    """Return the assignors of one consumer, in order of preference, with one memory.
+    """Return the assignors of one consumer, in order of preference, with one memory for all.
 
     `KafkaConsumer(..., partition_assignment_strategy=kafka_python_assignors("cooperative-sticky", "range"))`
 
-    The group chooses one that all its members list. With one memory, the next assignor knows the consumer's
-    partitions when the choice changes. With separate memories it would report an assignment of long ago.
+    The group chooses an assignor that all its members list. If the choice changes, the assignor chosen next
+    reads the consumer's partitions from the common memory. From a memory of its own, it would report an
+    assignment of long ago.
 
     Args:
         assignors: strategies, or their names in the registry.

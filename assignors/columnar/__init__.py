@@ -6,6 +6,6 @@
   before, and `filling` gives partitions to the member that has the fewest.
 
 Each `assign_*` has a twin of the same name in `assignors.rules`, which is written to be read. Members, topics
-and partitions are integers here, and names there. A property test holds that both give the same answers. For
-a group that no coordinator makes, this form raises `OddGroup`, and the rule answers instead.
+and partitions are integers here, and names there. A property test checks that both give the same answers. For
+a few unusual groups this form raises `OddGroup`, and the rule answers instead.
 """

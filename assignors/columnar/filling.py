@@ -20,8 +20,9 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
         partitions: how many partitions are given out.
 
     Returns:
-        Pairs (how many members from the front take part, for how many rounds), in order. The last rounds may
-        hand out more partitions than are left; the caller cuts them off.
+        Pairs of the number of members that take part, counted from the front, and the number of such rounds.
+        The pairs are in order. The last rounds may hand out more partitions than there are; the caller drops
+        the surplus.
     """
     starts = np.concatenate([np.zeros(1, np.intp), np.flatnonzero(np.diff(sizes)) + 1])
     levels = sizes[starts].tolist()

@@ -182,7 +182,7 @@ PartitionId: TypeAlias = "NDArray[np.integer]"
 
 @dataclass(frozen=True)
 class Numbering:
-    """Numbers a group's members and topics: what a strategy needs to know, except for the previous owners.
+    """Numbers the members and topics of a group; a strategy needs nothing else but the previous owners.
 
     A member is an index into `members`, and a topic an index into `topics`. A partition has an id: partition
     p of topic t is `starts[t] + p`.
@@ -253,7 +253,8 @@ class Numbering:
     @cached_property
     def by_owner_hash(self) -> JoinPosition:
         """Members in the order of a HashMap that is filled in the order of `by_hash`."""
-        # Java fills this map while it iterates over the other map, whose order decides inside a bin.
+        # Java fills this map while it iterates over the map of `by_hash`. So the order of that map decides
+        # which member comes first in a bin.
         visited = self.by_hash
         return visited[members_by_hash([self.ids[row] for row in visited.tolist()])]
 
@@ -400,7 +401,7 @@ class Racks:
         return cls(member=np.array(member, np.int32), pattern=pattern, inside=inside)
 
     def mismatch(self, members: JoinPosition, ids: PartitionId) -> NDArray[np.bool_]:
-        """Return whether each row's member has a rack, and the row's partition has no replica in it."""
+        """Return whether each row's member has a rack in which the row's partition has no replica."""
         rack = self.member[members]
         return (rack >= 0) & ~self.inside[self.pattern[ids], rack]
 

@@ -110,7 +110,7 @@ class _CoPartitionedTopics:
 
     Attributes:
         members: the join positions of the members, in the order in which they get their ranges.
-        near: the rack of each member as one bit, in the order of `members`; 0 if it has none.
+        near: the rack of each member as one bit, in the order of `members`; 0 for a member without a rack.
         topics: the topics.
         racks: for each topic, the set of racks of each partition's replicas.
     """
@@ -239,8 +239,8 @@ class _Ranges:
         """Give each member, in turn, as many partitions of its rack's choice as it has room for.
 
         Args:
-            choice: by rack, an iterator of free partitions. Members of one rack share it, so a partition that
-                one member gets is not offered to the next.
+            choice: by rack, an iterator of free partitions. Members of one rack share the iterator, so a
+                partition that one member gets is not offered to the next member.
         """
         for member, rack in enumerate(self._near):
             room = self._room(member)
@@ -248,7 +248,7 @@ class _Ranges:
                 self._give(list(islice(choice[rack], room)), member)
 
     def _free_partitions(self, racks: Sequence[int], rack: int) -> Iterator[int]:
-        """Yield the partitions near a rack, if they are still free at the time when each is drawn.
+        """Yield the partitions near a rack that are still free at the moment in which they are drawn.
 
         A rack of 0 stands for none: all partitions are near.
         """
@@ -270,7 +270,7 @@ class _Ranges:
 
 
 def _bit(rack: str, bits: dict[str, int]) -> int:
-    """Return the bit of a rack; a new rack gets the next one."""
+    """Return the bit of a rack; a new rack gets the next free bit."""
     return bits.setdefault(rack, 1 << len(bits))
 
 
@@ -290,7 +290,8 @@ def assign_broker_range(group: Group) -> Assignment:
         place = np.repeat(_places(first, numbering, equal=True), numbering.counts)
     else:
         places = [_places(topics, numbering, equal=False) for topics in subscriptions.lists]
-        # A member's map has only the topics of its own subscription, so a topic's place depends on that.
+        # A member's map has only the topics of its own subscription, so a topic's place depends on the
+        # subscription.
         place = np.stack(places)[subscriptions.of_member[owner], topic]
     rows = sort_positions(owner, place)
     return Assignment(

@@ -51,7 +51,7 @@ def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
     cursor = 0
     for count, audience in zip(numbering.counts.tolist(), audiences.of_topic, strict=True):
         seats, numbers = seats_of[audience], numbers_of[audience]
-        # The first subscriber at or after the cursor gets partition 0. After the last seat comes the first.
+        # The first subscriber at or after the cursor gets partition 0. The first seat follows the last one.
         first = bisect_left(numbers, cursor)
         turns.append(seats[np.arange(first, first + count) % len(numbers)])
         # The next topic continues behind the member that got the last partition.

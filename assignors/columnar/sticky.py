@@ -57,9 +57,10 @@ def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
 
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
-    """Return the same as `assign_sticky` for "cooperative-sticky".
+    """Return the assignment of "cooperative-sticky", and the highest generation that the leader then knows.
 
-    Partitions that another member must revoke first are transferring in the assignment.
+    Partitions that another member must revoke first are transferring in the assignment. See `assign_sticky`
+    for the arguments.
     """
     numbering, claims, outcome = _decide(group, highest, _recall_owned)
     outcome = with_transfers(numbering, claims, outcome)
@@ -77,8 +78,8 @@ def _decide(
         recall: the function that reads the previous partitions of the members, as this strategy reports them.
 
     Raises:
-        OddGroup: the group has no members, a subscription is empty while others are not, or the claims are
-            ones that `read_claims` refuses.
+        OddGroup: the group has no members, a subscription is empty while others are not, or `read_claims`
+            refuses the claims.
     """
     subscriptions = Subscriptions.of(group.members)
     if not group.members or (len(subscriptions.lists) > 1 and () in subscriptions.lists):
@@ -152,7 +153,7 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
 
 
 def with_transfers(numbering: Numbering, claims: Claims, outcome: OwnerRows) -> OwnerRows:
-    """Return the outcome with `waits` True for each partition that goes to another member than its claimant.
+    """Return the outcome with `waits` set: True for each partition that another member than its owner claims.
 
     Args:
         numbering: the numbering of the group.
@@ -201,10 +202,11 @@ def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None
 
 
 def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[OwnerRows, Seats]:
-    """Return the claims that members keep, by partition number, then topic (KAFKA-16277); and free seats.
+    """Return the claims that members keep, and the seats that are then left.
 
-    Each member keeps up to the least share. A member that claims more keeps one extra partition as long as
-    there are extras. If there are too few, the members that come first in Java's HashMap keep one.
+    Claims are sorted by member, then by partition number, then by topic (KAFKA-16277). Each member keeps up
+    to the least share. A member that claims more keeps one extra partition as long as there are extras. If
+    there are too few extras, the members that come first in Java's HashMap keep one.
     """
     members = len(numbering.members)
     claimant, numbers, topics = claims.member, claims.number, claims.topic
@@ -275,7 +277,7 @@ def assign_nearby(
 
     Args:
         free: the ids of the free partitions, in the order in which they are placed.
-        seats: the members that still get partitions; changed to what is left.
+        seats: the members that still get partitions; changed to the seats that are left.
         racks: the racks of members and replicas.
 
     Returns:
@@ -302,8 +304,8 @@ def assign_nearby(
                 if seats.extras:
                     queues.append(member)
         else:
-            # No member near the partition is below the least share. If extras are left, one goes to the
-            # member near the partition that has waited longest.
+            # No member near the partition is below the least share. If extras are left, the first member in
+            # the queue that is near the partition gets one.
             first = queues.pop(near[pattern]) if seats.extras else None
             if first is None:
                 rest.append(partition)
@@ -313,7 +315,7 @@ def assign_nearby(
             seats.extras -= 1
         receivers.append(member)
         handed_out.append(partition)
-    # `seats` gets what is left, in the same order: `round_robin` continues from there.
+    # `seats` gets the members that are left, in the same order: `round_robin` continues with them.
     seats.size = np.array(size, np.int64)
     seats.under = seats.under[seats.size[seats.under] < seats.least]
     seats.exact = np.array(queues.members() if seats.extras else [], np.intp)

@@ -127,8 +127,8 @@ def distribute(
 ) -> Distribution:
     """Keep claimed partitions, and give each other partition to its subscriber with the fewest partitions.
 
-    A member keeps a claimed partition if it subscribes to the topic and the rack does not forbid it. If racks
-    decide, partitions first go to subscribers that are near them.
+    A member keeps a claimed partition if it subscribes to the topic. If racks decide, a member does not keep
+    a partition that is far from it, and partitions first go to subscribers that are near them.
 
     Args:
         numbering: the numbering of the group.
@@ -172,7 +172,7 @@ def distribute(
 
 
 def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
-    """Return the members that get the next partitions, each time the one with the fewest; update `size`.
+    """Give each of the next partitions to the member with the fewest; return these members, update `size`.
 
     The lowest rank wins a tie.
 
@@ -250,7 +250,7 @@ _USUAL_LAPS = 8
 
 
 class Reassignment:
-    """Owns the assignment while partitions move. A member is a rank, 0 to the number of members - 1.
+    """Holds the assignment while partitions move. A member is a rank, from 0 to the number of members - 1.
 
     Attributes:
         _owner: the rank that owns each partition, by partition id.
@@ -303,7 +303,7 @@ class Reassignment:
         then never returns. Here a state that occurs twice raises OddGroup.
 
         Args:
-            batches: (topic, partition ids of it), in the order in which they are examined.
+            batches: pairs (topic, ids of its partitions), in the order in which they are examined.
         """
         batches = list(batches)
         moved = False
@@ -349,7 +349,7 @@ class Reassignment:
         return moved
 
     def _goes_back(self, partition: int) -> bool:
-        """Return whether a previous owner of the partition has at least two partitions fewer than its owner.
+        """Return whether a previous owner of the partition has at least two fewer than its present owner.
 
         Quirk: the previous owner may no longer subscribe to the topic.
         """
@@ -387,7 +387,7 @@ def _full(numbering: Numbering, readers: Subscribers) -> NDArray[np.int64]:
 
 
 def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
-    """Return partition id -> the rank that claims it with a generation below the highest one."""
+    """Return partition id -> the rank that claims the partition with a generation below the highest one."""
     # `generation` is by member, so each member is compared once, and claims look the result up.
     late = np.array([number < claims.highest for number in claims.generation])
     rows = np.flatnonzero(late[claims.member])
@@ -489,7 +489,9 @@ class Balance:
 def _owners(
     audience_of: NDArray[np.int64], owner: list[int], audiences: int, members: int
 ) -> list[dict[int, int]]:
-    """Return, for each audience, rank -> how many partitions of the audience's topics it owns (1 or more).
+    """Return, for each audience, rank -> how many partitions of the audience's topics the rank owns.
+
+    Ranks that own none are left out.
 
     Args:
         audience_of: the audience of each partition's topic, by partition id.
@@ -550,7 +552,10 @@ class LoadHeaps:
             heappush(self._heaps[audience], key)
 
     def imbalance(self) -> int:
-        """Return the sum of size differences over all pairs that take part, in the 32 bits of the JVM."""
+        """Return the sum of size differences over all pairs of ranks that take part, as a 32-bit integer.
+
+        The sum overflows as it does in the JVM.
+        """
         return balance_score(compress(self.size, self.takes_part))
 
     def _resize(self, member: int, change: int) -> None:

@@ -55,8 +55,8 @@ def recall_user_data(members: Sequence[Member]) -> ReportedPartitions:
 def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> ReportedPartitions:
     """Return the partitions that the members of a cooperative group own, and their generations.
 
-    The generation is read from the subscription (KIP-792). If it has none, it is read from the user data,
-    where clients before KIP-792 put it.
+    The generation is read from the subscription (KIP-792). If the subscription has none, the generation is
+    read from the user data, where clients before KIP-792 put it.
 
     Args:
         members: the members, in the order in which they joined.

@@ -92,7 +92,7 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ol
     quotas = quota + _takes_extra(has > quota, extra)
     lacks = np.maximum(quotas - has, 0)
 
-    # For each slot, how many rows of the same member come before it.
+    # `before` says how many rows of the same member come before each slot.
     before = ends - sizes
     before -= before[first[slots.member]]
     # The last rows of a member's map are revoked. `np.clip` would do the same, but takes more than twice as
@@ -114,8 +114,8 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ol
 def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
     """Return whether each member gets one of the `extra` partitions beyond the quota.
 
-    In the order of members, each one that has more than the quota keeps an extra as long as there are extras.
-    If extras would be left over, the last members get one each.
+    In the order of members, each member that has more than the quota keeps an extra, as long as there are
+    extras. If extras would be left over, the last members get one each.
 
     Args:
         above: True for members that have more than the quota.
@@ -419,10 +419,10 @@ def _replace_members(
 def called_targets(
     members: Collection[int], numbering: BrokerNumbering, targets: OldTargets, changes: Changes
 ) -> dict[int, list[tuple[int, list[int]]]]:
-    """Return the new targets of some members by making all calls on real HashMaps and HashSets.
+    """Return the new targets of some members by making all calls on HashMaps and HashSets, as Java does.
 
     Args:
-        members: the members whose order arithmetic cannot tell.
+        members: the members for whose maps and sets arithmetic cannot tell the order.
         numbering: the numbering of the group.
         targets: the last target assignment.
         changes: the changes that lead to the new one.

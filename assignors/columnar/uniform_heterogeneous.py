@@ -174,7 +174,7 @@ def hand_out(
 
 
 def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
-    """Return the members that get the next partitions, one by one, each time the one with the fewest.
+    """Return the members that get the next partitions; each partition goes to the member with the fewest.
 
     The first in `members` wins a tie.
 
@@ -191,7 +191,7 @@ def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
 
 
 def _turns(topics: TopicTurns, free: Sequence[int], sizes: NDArray[np.intp]) -> Iterator[list[int]]:
-    """Yield the topics with free partitions in turns: lists of topics that are given out in one step.
+    """Yield turns: lists of topics whose free partitions are given out in one step.
 
     A turn has several topics if their partitions go round the same circle of members. That is so if all of
     the members have equal sizes, except that the first ones may have one partition more; if the members have
@@ -240,8 +240,8 @@ _MOST_SWEEPS = 16
 def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> list[Move]:
     """Move partitions to members with fewer, in sweeps over the topics, and return the moves in order.
 
-    It ends at the last topic of which a partition moved, if no partition has moved since; at the latest after
-    `_MOST_SWEEPS` sweeps.
+    The sweeps end when they come back to the last topic of which a partition moved, or to the first topic if
+    no partition has moved. They end at the latest after `_MOST_SWEEPS` sweeps.
 
     Args:
         topics: the topics, in order.

@@ -76,7 +76,7 @@ class Slots(NamedTuple):
         Slots are in the order of each pair's first slot, and rows keep their order inside a slot. Repeated
         pairs occur because a member can get partitions of a topic several times.
         """
-        # One number for each (member, topic) pair.
+        # `keys` has one number for each (member, topic) pair.
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
         # If the keys ascend, no pair is repeated. This check needs no sort.
         if (keys[1:] > keys[:-1]).all():
@@ -137,7 +137,7 @@ class OldTargets:
 
 
 def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
-    """Return the partition numbers of the slots in HashSet order, `crowded` and `unsettled` of `OldTargets`.
+    """Return the slots' partition numbers in HashSet order, and `crowded` and `unsettled` of `OldTargets`.
 
     Args:
         slots: the slots, with numbers in the order of the record, in which they were added to the sets.
@@ -251,7 +251,7 @@ def _slots_of_records(
 
 
 class Move(NamedTuple):
-    """Describes that a partition moves from one member to another.
+    """Describes the move of a partition from one member to another.
 
     Attributes:
         topic: the topic, as in `Numbering.topics`.

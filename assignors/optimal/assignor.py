@@ -28,8 +28,8 @@ class OwnerDecision(NamedTuple):
         reading: the group in numbers. A member is an index into `reading.members`.
         owner: the member that gets each partition; -1 for none.
         waits: True for a partition that another member has to give up first.
-        certificate: how near the answer is to the best one by weight; None if counts decided, and the answer
-            is the best.
+        certificate: how near the answer is to the best one by weight; None if the assignor counts partitions
+            and does not weigh them, because its answer is then the best one.
     """
 
     reading: NumberedGroup
@@ -47,7 +47,7 @@ class OwnerDecision(NamedTuple):
     def tell(self, group: Group, record: Recorder) -> None:
         """Record the reasons for each partition's owner.
 
-        First come the claims that were rejected, then, partition by partition, what happened to it.
+        The claims that were rejected come first. Then comes what happened to each partition.
         """
         reading = self.reading
         ids = [group.members[row].id for row in reading.members.tolist()]
@@ -118,7 +118,9 @@ class Deciding(ABC):
 
 
 class _Optimal(Deciding):
-    """Base of both assignors: the settings, and the decision of owners. Only the protocol is left to them.
+    """Base of both assignors, with their settings and the decision of owners.
+
+    A subclass adds only the rebalance protocol.
 
     Args:
         spread: True spreads each topic over members as evenly as the fewest moves allow. This is exact up to

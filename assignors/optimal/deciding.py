@@ -1,10 +1,13 @@
-"""Decides the owner of each partition: best loads first, then fewest moves, then the empty group's answer.
+"""Decides the owner of each partition, with the best loads and the fewest moves.
+
+If several owners are equally good, a partition goes to the member that would get it if no member had any
+partition.
 
 Index spaces, the same in the whole file: a partition is a row of the arrays `holder`, `fresh` and `owner`
 (its flat index, `NumberedGroup.starts[topic] + number`); a member is an index into `NumberedGroup.members`,
 and -1 stands for no member; a topic is an index into `NumberedGroup.topics`, or a kind of `Kinds` if racks
-matter. Three arrays say what may become of a partition: `holder` is the member that had it and may keep it,
-`fresh` the member that would get it if no member had any partition, `owner` the member that gets it.
+matter. Three arrays have a member for each partition: `holder` is the member that had the partition and may
+keep it, `fresh` the member that would get it if no member had any partition, `owner` the member that gets it.
 """
 
 from typing import Literal, NamedTuple
@@ -32,7 +35,7 @@ class Pairs(NamedTuple):
         member: the member of each pair.
         topic: the topic of each pair.
         held: partitions of the topic that the member had and may keep.
-        back: unowned partitions of the topic that the member would get if the group started empty.
+        back: unowned partitions of the topic that the member would get if no member had any partition.
         size: partitions of each topic; all of them must find a member.
         low: the least load of each member.
         high: the greatest load of each member, `low + 1` or `low`.
@@ -55,11 +58,11 @@ def spread_topics(pairs: Pairs) -> NDArray[np.int64]:
     The n-th partition of a topic at a member costs `2 n - 1`, so n of them cost `n * n` together, and the sum
     is least if the topic is spread evenly. A partition that stays with its member costs less: much less, or
     with `before_moves` a little less. First each topic is placed as if loads did not matter; then a
-    minimum-cost flow moves what is too much at one member to others.
+    minimum-cost flow moves partitions away from members whose loads are too great.
 
-    In the flow, a pair has one arc for each of the `window` partitions below its start and for each of the
-    `window` above it. One more arc in each direction stands for all partitions farther away. The cost of
-    those two arcs is right for their first unit only.
+    The flow starts from the numbers of this first placement. A pair has one arc for each of the `window`
+    partitions below its number and for each of the `window` above it. One more arc in each direction stands
+    for all partitions farther away. The cost of those two arcs is right for their first unit only.
     """
     start, window = _evenly(pairs), 2
     # The answer is exact if neither of the two outer arcs of a pair carries a second unit. If one does, its
@@ -124,8 +127,8 @@ def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[
 
     tail, head = pairs.topic, topics + pairs.member
     rows, arcs = [], []
-    # Partitions at steps up to 0 belong to the pair at the start. Their arcs are full: flow can only be taken
-    # back from them.
+    # The partitions at steps up to 0 are those that a pair has at the start. Their arcs are full: flow can
+    # only be taken back from them.
     for step in range(1 - window, window + 1):
         number = start + step
         real = np.flatnonzero(number > 0)
@@ -164,14 +167,16 @@ def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[
 
 
 EXACT_PAIRS = 20_000
-"""The most pairs of a member and a topic that it may get for which `spread` is exact.
+"""`spread` is exact in groups with at most this many pairs of a member and a topic that the member may get.
 
 In larger groups topics are spread roughly, because the time of the exact flow grows with the pairs.
 """
 
 
 class Task:
-    """One group and its best loads; `decide` answers who owns what. A task never changes after `__init__`.
+    """Holds one group and its best loads; `decide` returns the owner of each partition.
+
+    A task never changes after `__init__`.
 
     A part is a piece of the group whose best loads do not depend on the other pieces (`Levels`). A part is
     complete if all of its members may get all of its partitions; counting is enough there. Every other part
@@ -187,7 +192,8 @@ class Task:
         spread: True if topics are spread over members as evenly as the fewest moves allow; "before-moves" if
             even topics are worth moves. True has no effect if racks matter, or if there are more than
             `EXACT_PAIRS` pairs of a member and a topic.
-        near: the kinds of partitions, which say what is far from which member; None if racks do not matter.
+        near: the kinds of partitions, which say which partitions are far from which members; None if racks do
+            not matter.
         near_first: True if more moves are accepted for fewer far partitions.
 
     Raises:
@@ -377,7 +383,7 @@ class Task:
         Costs have three magnitudes, each `unit` times the one below, so that no number of weaker gains
         outweighs a stronger loss. The weakest, 1, is for an unowned partition that does not return to its
         `fresh` member. A move and a far owner cost `unit` and `unit**2`; `near_first` decides which costs
-        more.
+        more. If racks do not matter, a move costs `unit`.
 
         Args:
             rows: the flat indices of the partitions of open parts.
@@ -502,7 +508,7 @@ def _grant(
 
     A group here is a set of partitions that one quota counts, for example the partitions of one holder. A
     member first gives up the partitions whose `fresh` member is short, and gives up last those of which it is
-    itself the `fresh` member. So as many partitions as possible end where an empty group would have put them.
+    itself the `fresh` member. So as many partitions as possible end with their `fresh` member.
 
     Args:
         holder: the member that has each partition and may keep it; -1 for none.

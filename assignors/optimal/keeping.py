@@ -27,7 +27,8 @@ class RankedClaims(NamedTuple):
         topic: the topic of the partitions.
         amount: how many partitions there are, 1 or more.
         cost: the cost of each partition that the member does not get, above 0.
-        heir: a second member. A partition that goes to it, and not to `member`, costs one less; -1 for none.
+        heir: a second member that may get the partitions; -1 for none. A partition that goes to the heir
+            costs one less than `cost`.
     """
 
     member: Ints
@@ -116,7 +117,7 @@ class KeepingProblem:
         return cost, self._giving[to_heir]
 
     def _network(self) -> Network:
-        """Return the network; at its start a claim is granted unless it costs less to take it away."""
+        """Return the network; at its start a claim is granted unless taking it away has a negative cost."""
         claims, readers = self._claims, self._readers
         # `Network` needs costs of 0 or more wherever an arc has capacity left. So an arc with a negative cost
         # starts full: only its reverse has capacity, and the reverse has a positive cost.

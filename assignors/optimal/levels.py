@@ -35,14 +35,15 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
     """Return the levels of the best loads.
 
     The first parts are the connected pieces of the group: topics are in one part if a member reads both, or
-    if a chain of members and topics connects them. Let `mean` be a part's partitions for each member, rounded
-    up. A flow answers two questions: do the partitions fill `mean - 1` places of each member, and do all of
-    them find room in `mean` places of each member? If both hold, `mean` is the part's level.
+    if a chain of members and topics connects them. Let `mean` be the number of a part's partitions divided by
+    the number of its members, rounded up. A flow answers two questions: do the partitions fill `mean - 1`
+    places of each member, and do all partitions find room in `mean` places of each member? If both answers
+    are yes, `mean` is the part's level.
 
-    If one does not hold, the part is split. Its high side are the topics whose partitions cannot reach the
-    free room, and all members that read one of these topics. In a best answer those members get nothing from
-    the low side, so each side is examined as a part of its own. One flow serves all parts at once; each turn
-    of the loop splits a part in at most two and renumbers all parts.
+    If one answer is no, the part is split. Its high side consists of the topics whose partitions cannot reach
+    the free room, and of all members that read one of these topics. In a best answer those members get
+    nothing from the low side, so each side is examined as a part of its own. One flow serves all parts at
+    once; each turn of the loop splits a part in at most two and renumbers all parts.
 
     Args:
         size: the partitions of each topic, of shape (topics,).
@@ -51,8 +52,8 @@ def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
     topics, classes = readers.topics, len(readers.members)
     real = size[readers.topic] > 0
     kind, topic = readers.kind[real], readers.topic[real]
-    # The part of each topic, then of each class. Part 0 is for topics without partitions or readers, and for
-    # classes that read no topic with partitions; it is never open.
+    # `part` has the part of each topic, then of each class. Part 0 is for topics without partitions or
+    # readers, and for classes that read no topic with partitions; it is never open.
     part = np.zeros(topics + classes, np.intp)
     own = _connected_parts(kind, topic, topics, classes)
     part[topic] = part[topics + kind] = own[topic] + 1

@@ -1,9 +1,9 @@
 """Solves minimum-cost flows layer by layer, with a few NumPy calls for each layer.
 
 Nodes and arcs are numbered from 0 on. An arc is stored in two rows: one for the arc itself, and one for its
-reverse, on which flow can be taken back. What flows along the arc leaves the capacity of its own row and is
-added to that of the reverse. Rows are sorted by their heads. The search goes backwards from the nodes with
-a negative excess, so it finds all arcs into a node side by side.
+reverse, on which flow can be taken back. A unit that flows along the arc lowers the capacity of the arc's own
+row by one, and raises the capacity of the reverse row by one. Rows are sorted by their heads, because the
+search goes backwards from the nodes with a negative excess and reads all arcs into a node at once.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Network:
     The method is primal-dual. A node's potential is the cost of the cheapest path from it to a node with a
     negative excess. Flow uses arcs of such paths only, so at any time it is a cheapest flow of its size. A
     breadth-first search from the nodes with a negative excess finds the layers of these arcs, and a wave
-    sends units through them. Before units move, each node requests no more than can go on from it: so no unit
-    stops halfway, and each wave delivers at least one.
+    sends units through them. Before units move, each node requests no more units than it can pass on. So no
+    unit stops halfway, and each wave delivers at least one unit.
 
     `excess` is public: it holds what is still to be sent, and a caller may change it between two calls of
     `flow`. `_head`, `_tail`, `_left` and `_cost` have shape (2 * arcs,), sorted by head: a row for each arc
@@ -68,11 +68,12 @@ class Network:
     direction, and `_undo` the reverse row of each given arc, in the order given.
 
     Args:
-        excess: for each node, how many units have to leave it, or how many it wants, as a negative number.
-            The sum need not be 0.
+        excess: for each node, the number of units that have to leave it; negative for a node that wants
+            units. The sum need not be 0.
         sorts: the arcs, in any number of pieces.
-        potential: for each node a number such that no arc with capacity left costs less than its tail's
-            number minus its head's. Needed if some arcs have a negative cost; None stands for 0 everywhere.
+        potential: for each node a number such that no arc with capacity left costs less than the number of
+            the arc's tail minus that of its head. It is needed if some arcs have a negative cost; None stands
+            for 0 everywhere.
     """
 
     def __init__(
@@ -208,7 +209,7 @@ class Network:
         """Send a wave in plain Python, arc by arc, which is faster if layers are thin.
 
         The three passes are those of `_wave`. But an arc takes as much as it can before the next arc gets
-        anything, where `_wave` divides in proportion.
+        anything, while `_wave` divides a node's amount in proportion.
 
         Args:
             layers: the rows of each layer, as `_layers` returns them.

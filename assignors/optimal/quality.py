@@ -27,7 +27,7 @@ from partitioning.kit.columns import sums
 class AssignmentQuality:
     """Compares an assignment with the best one for the same group.
 
-    A partition that is held back counts as its receiver's.
+    A partition that is held back (`Assignment.transferring`) counts for the member that gets it next.
 
     >>> members = [Member("a", ["orders", "clicks"]), Member("b", ["orders", "clicks"])]
     >>> group = Group([Topic("orders", 3), Topic("clicks", 3)], members)
@@ -43,8 +43,8 @@ class AssignmentQuality:
         fewest_moves: the fewest such moves of all assignments with the best loads.
         topic_excess: by how many partitions of one topic a member exceeds the topic's fair share, in the
             worst case. The share is the topic's partitions divided by its subscribers, rounded up.
-        topic_fullest: how many partitions of that topic this member has.
-        best_topic_fullest: the fair share of that topic.
+        topic_fullest: how many partitions of the topic the member has in that worst case.
+        best_topic_fullest: the fair share of the topic in that worst case.
         far: how many partitions have no replica in the rack of their owner; None if no member can be far
             from a partition that it reads.
         fewest_far: the fewest far partitions of all assignments with the best loads and the fewest moves;
@@ -151,7 +151,7 @@ def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDA
     place = {group.members[row].id: number for number, row in enumerate(reading.members.tolist())}
     topics = {name: row for row, name in enumerate(reading.topics)}
     owner = np.full(len(reading.topic_of), -1, np.intp)
-    # A partition that is held back counts as its receiver's, which gets it in the next rebalance.
+    # A partition that is held back counts for its receiver, which gets it in the next rebalance.
     held = [(receiver, [partition]) for partition, receiver in assignment.transferring.items()]
     for member, partitions in [*assignment.items(), *held]:
         number = place.get(member)
@@ -162,8 +162,8 @@ def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDA
             )
         listed = PartitionList.of(partitions)
         topic = np.array([topics.get(name, -1) for name in listed.names], np.intp)[listed.topics]
-        # Three checks, in this order because each makes the index of the next one valid: the topic exists, it
-        # has this partition, and no other list has the partition.
+        # There are three checks: the topic exists, it has this partition, and no other list has the
+        # partition. They are in this order, because each check makes the index of the next one valid.
         fits = (topic >= 0) & (listed.partitions >= 0)
         fits[fits] = listed.partitions[fits] < reading.counts[topic[fits]]
         row = reading.starts[topic] + listed.partitions

@@ -209,7 +209,8 @@ def _classes(
     """
     number = np.repeat(np.arange(len(lists)), np.fromiter(map(len, lists), np.intp, len(lists)))
     topic = np.fromiter(map(row.get, chain.from_iterable(lists), repeat(-1)), np.intp, len(number))
-    # `distinct` and the mask are needed because a member may name a topic twice, or one that does not exist.
+    # A member may name a topic twice, which `distinct` removes, or name a topic that does not exist, which
+    # the mask removes.
     pairs = distinct((number * len(row) + topic)[topic >= 0])
     number, topic = np.divmod(pairs, max(len(row), 1))
     text = topic.astype(">u4").tobytes()  # big-endian bytes are ordered as the numbers are
@@ -282,6 +283,9 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
 
 
 def recall_owned_or_user_data(members: Sequence[Member]) -> ReportedPartitions:
-    """Return the partitions that members own or, if no member owns one, those in their "sticky" user data."""
+    """Return the partitions that members own.
+
+    If no member owns a partition, the partitions in their user data of "sticky" are returned.
+    """
     memory = recall_owned(members)
     return memory if memory.sizes.any() else recall_user_data(members)

@@ -1,7 +1,8 @@
 """The readable form of each strategy: Java's own steps, with lists, dicts and Java's maps.
 
 - The client's strategies: `range`, `round_robin`, `sticky` and `cooperative_sticky`. If subscriptions differ,
-  `sticky_general` takes the last steps of the sticky ones; `sticky_structures` is what all of them decide on.
+  `sticky_general` takes the last steps of the sticky ones; `sticky_structures` has the data structures of
+  both.
 - The broker's strategies: `broker_range` and `uniform`. `group_spec` is the view that they get of a group.
 - Other clients' strategies: `librdkafka_sticky`, `kafka_python` and `aiokafka`.
 

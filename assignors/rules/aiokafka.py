@@ -1,8 +1,8 @@
 """The rules of aiokafka's own assignors, which come from kafka-python 2.
 
-aiokafka 0.14, `aiokafka.coordinator.assignors`. They ignore instance ids and racks, so members are in the
-order of their ids. Apart from that and from what this file describes, they decide as kafka-python's assignors
-(`assignors.rules.kafka_python`). aiokafka has no cooperative assignor.
+These are the assignors in `aiokafka.coordinator.assignors` of aiokafka 0.14. They ignore instance ids and
+racks, so members are in the order of their ids. In all else that this file does not describe, they decide as
+kafka-python's assignors do (`assignors.rules.kafka_python`). aiokafka has no cooperative assignor.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Cut each topic into one range for each subscriber; the first ranges are one longer if needed."""
+    """Cut each topic into one range for each subscriber; the first ranges may have one partition more."""
     members = [replace(member, instance_id=None) for member in group.members]
     return kafka_python.assign_range(Group(group.topics, members), record)
 
@@ -38,7 +38,8 @@ def assign_sticky(group: Group, record: Recorder = record_nothing) -> Assignment
     """Return the assignment of "sticky", with previous partitions from the members' user data.
 
     Quirk: aiokafka never tells its assignor the generation, because nothing calls `on_generation_assignment`.
-    So members send a generation of -1, and of two claims the one of the member that joined first counts.
+    So members send a generation of -1, and if two members claim a partition, the claim of the member that
+    joined first counts.
     """
     leader = _Leader(group, record, [_recall(member) for member in group.members])
     return kafka_python.eager_answer(leader, group)
@@ -47,7 +48,7 @@ def assign_sticky(group: Group, record: Recorder = record_nothing) -> Assignment
 def _recall(member: Member) -> Member:
     """Return the member with the partitions of its user data as `owned`.
 
-    User data that cannot be read counts as none.
+    User data that cannot be read counts as no partitions.
     """
     # A `StickyUserData` has not been encoded yet. aiokafka would send it without a generation.
     if isinstance(member.user_data, StickyUserData):
@@ -57,7 +58,7 @@ def _recall(member: Member) -> Member:
 
 
 class _Leader(kafka_python.KafkaPythonLeader):
-    """A leader of aiokafka."""
+    """A leader of aiokafka, which moves partitions in another way than kafka-python's leader."""
 
     def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
         """Move a partition, or in its place another one of its topic that moved the opposite way before.

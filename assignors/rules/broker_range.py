@@ -1,7 +1,8 @@
 """The rule of "broker-range": `org.apache.kafka.coordinator.group.assignor.RangeAssignor` (KIP-848).
 
-Kafka 4.4.0, as 4.1 to 4.4. Each topic is cut into one range for each subscriber. If the partitions do not
-divide evenly, the first ranges are one longer. Racks and previous owners are ignored.
+This is the rule of Kafka 4.4.0 (the same in 4.1 to 4.4). Each topic is cut into one range for each
+subscriber. If the partitions do not divide evenly, the first ranges are one partition longer. Racks and
+previous owners are ignored.
 """
 
 import uuid
@@ -51,7 +52,8 @@ class _TopicMetadata:
 
     Attributes:
         min_quota: how many partitions each subscriber gets at least.
-        extra_partitions: how many of the next subscribers get one more; falls as ranges are taken.
+        extra_partitions: how many of the next subscribers get one partition more than `min_quota`; the number
+            falls as ranges are taken.
         next_range: the first partition number that is in no range yet.
     """
 

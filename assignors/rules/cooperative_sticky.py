@@ -1,6 +1,6 @@
 """The rule of "cooperative-sticky": "sticky", but a partition that moves is held back first (KIP-429).
 
-Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
+In Kafka this is `CooperativeStickyAssignor` of clients 4.4.0 (the same in 4.1 to 4.4).
 
 1. Members report the partitions they own in their subscription.
 2. Partitions are assigned as by "sticky".
@@ -46,8 +46,8 @@ def assign_cooperative_sticky(
 def member_data(member: Member) -> MemberData:
     """Step 1: return the partitions that a cooperative member owns, and its generation.
 
-    The generation is read from its subscription (KIP-792) or, if that has none, from its user data, where
-    clients before KIP-792 put it.
+    The generation is read from the member's subscription (KIP-792). If the subscription has none, the
+    generation is read from the user data, where clients before KIP-792 put it.
     """
     owned = PartitionList.of(member.owned)
     generation = subscription_generation(member)

@@ -1,7 +1,7 @@
 """The view of a group that Kafka gives to its assignors, in the order of Java's maps.
 
-The first part serves the client's assignors. `GroupSpec` and `Targets` serve those of the coordinator
-(KIP-848). Kafka 4.4.0, as 4.1 to 4.4.
+The first part of the file serves the client's assignors. `GroupSpec` and `Targets` serve the coordinator's
+assignors (KIP-848). All of this is as in Kafka 4.4.0 (the same in 4.1 to 4.4).
 """
 
 import uuid
@@ -92,7 +92,7 @@ def from_record(record: Mapping[uuid.UUID, Collection[int]]) -> TargetAssignment
 
 
 def deep_copy_assignment(assignment: TargetAssignment) -> TargetAssignment:
-    """Return a copy (`AssignorHelpers.deepCopyAssignment`).
+    """Return a copy of a target assignment (`AssignorHelpers.deepCopyAssignment`).
 
     Quirk: the copy's tables get a new length, so its order can differ.
     """
@@ -171,7 +171,7 @@ class GroupSpec:
     def _record(self, owned: Sequence[TopicPartition]) -> dict[uuid.UUID, list[int]]:
         """Return a member's record in the coordinator's log.
 
-        It has partition numbers by topic id, in the order in which they were assigned.
+        The record has partition numbers by topic id, in the order in which they were assigned.
         """
         record: dict[uuid.UUID, list[int]] = {}
         for topic, partition in PartitionList.of(owned).as_assigned:
@@ -179,7 +179,7 @@ class GroupSpec:
         return record
 
     def _id_of(self, topic: str) -> uuid.UUID:
-        """Return the id of a topic; a deleted topic gets one that is made from its name."""
+        """Return the id of a topic; a deleted topic gets an id that is made from its name."""
         if topic not in self._ids:
             self._ids[topic] = uuid.UUID(bytes=made_id(topic))
             self._names[self._ids[topic]] = topic
@@ -202,7 +202,7 @@ class GroupSpec:
     def partition_lists(
         self, assignment: Mapping[str, Mapping[uuid.UUID, Iterable[int]]]
     ) -> dict[str, list[TopicPartition]]:
-        """Return the partitions of each member, in the order of its maps."""
+        """Return the partitions of each member, in the order in which the member's maps iterate."""
         return {
             member: [
                 self.topic_partition(topic, number) for topic, numbers in target.items() for number in numbers

@@ -1,12 +1,11 @@
 """The rules of kafka-python's own assignors, which have the names of Java's but decide differently.
 
-kafka-python 3.0.12, `kafka.coordinator.assignors`. They ignore racks, compare texts by code point, and sort
-the lists.
+These are the assignors in `kafka.coordinator.assignors` of kafka-python 3.0.12. They ignore racks, compare
+texts by code point, and sort each member's list.
 
 - "range" and "roundrobin" serve static members first, by instance id, then dynamic ones by member id.
 - "sticky" follows the Java clients before 2.4, as librdkafka does. Its steps are those of
-`librdkafka_sticky`,
-  except for what this file overrides.
+  `librdkafka_sticky`, except for what this file overrides.
 - "cooperative-sticky" decides as "sticky", and holds back the partitions that another member claims.
 
 If kafka-python raises an exception, so that the group gets no assignment, these rules raise AssignorError.
@@ -34,7 +33,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_range(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Cut each topic into one range for each subscriber; the first ranges are one longer if needed."""
+    """Cut each topic into one range for each subscriber; the first ranges may have one partition more."""
     subscribers: dict[str, list[Member]] = defaultdict(list)
     for member in group.members:
         for topic_name in dict.fromkeys(member.topics):
@@ -56,7 +55,7 @@ def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assig
     """Give out partitions one by one, topic after topic, to a circle of members.
 
     Quirk: if the member whose turn it is does not subscribe to the topic, kafka-python fails (KeyError), and
-    this raises AssignorError.
+    this function raises AssignorError.
     """
     lists: Lists = {member.id: [] for member in group.members}
     circle = cycle(_in_order(group.members))
@@ -104,7 +103,7 @@ def eager_answer(leader: KafkaPythonLeader, group: Group) -> Assignment:
 def assign_cooperative_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return the assignment of "cooperative-sticky", with previous partitions from `Member.owned`.
 
-    Partitions that another member must revoke first are in its `transferring`.
+    Partitions that another member must revoke first are in the assignment's `transferring`.
 
     Quirk: the last member in JoinGroup order that claims a partition owns it, whatever its generation.
     """
@@ -118,8 +117,8 @@ def assign_cooperative_sticky(group: Group, record: Recorder = record_nothing) -
 def recall(member: Member) -> Member:
     """Return the member with the partitions of its user data as `owned`.
 
-    Quirk: kafka-python expects two bytes with a version first. Other clients send none, so their user data
-    cannot be read.
+    Quirk: kafka-python expects two bytes with a version first. Other clients send no version, so their user
+    data cannot be read.
     """
     data = member.user_data or b""
     if isinstance(data, StickyUserData):
@@ -134,7 +133,8 @@ class KafkaPythonLeader(librdkafka_sticky.LibrdkafkaLeader):
     """A leader of kafka-python; aiokafka's leader is derived from it.
 
     Attributes:
-        _moves: the moves so far, recorded as in Java. It replaces librdkafka's `_movements` with its faults.
+        _moves: the moves so far, recorded as in Java. This replaces `_movements`, which has librdkafka's
+            faults.
     """
 
     from_the_last = True

@@ -1,8 +1,9 @@
 """The rule of librdkafka's "cooperative-sticky", which is a different algorithm from Java's of the same name.
 
-librdkafka 2.14 to 2.16, and so confluent-kafka and the clients for Go, .NET, Node and others that use it:
-`rdkafka_sticky_assignor.c`, and `rdkafka_cgrp.c` for step 5. It follows the Java clients before 2.4 and so
-has no quotas: the member with the fewest partitions gets the next one, and then partitions move one by one.
+This is the rule of librdkafka 2.14 to 2.16, in `rdkafka_sticky_assignor.c`, and in `rdkafka_cgrp.c` for
+step 5. So it is also that of confluent-kafka and of the clients for Go, .NET, Node and others that use
+librdkafka. It follows the Java clients before 2.4, which had no quotas: the member with the fewest partitions
+gets the next partition, and then partitions move one by one.
 
 1. Claims: of the claims on a partition, that of the latest generation counts. If two claims have the same
    generation, none counts.
@@ -12,7 +13,7 @@ has no quotas: the member with the fewest partitions gets the next one, and then
 4. Balance: a partition moves if a subscriber has at least two partitions fewer than its owner.
 5. Hand over: a partition that another member owns is held back until that member has revoked it (KIP-429).
 
-Texts are compared as bytes. If librdkafka aborts or reads memory that it has freed, this raises
+Texts are compared as bytes. If librdkafka aborts or reads memory that it has freed, this rule raises
 AssignorError.
 """
 
@@ -35,7 +36,7 @@ Lists = dict[str, list[TopicPartition]]
 
 
 def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = record_nothing) -> Assignment:
-    """Return the assignment; partitions that another member must revoke first are in its `transferring`.
+    """Return the assignment, with partitions that another member must revoke first in `transferring`.
 
     The topics of `group` must be in the order in which the broker lists them to the leader, because that
     order changes the answer.
@@ -70,9 +71,9 @@ class LibrdkafkaLeader:
         _moved: the partitions that moved while balancing, in order.
     """
 
-    # The order in which partitions are examined. True: of each member's partitions, the one it got last comes
-    # first, and partitions without an owner are sorted. False: each member's partitions are sorted, and
-    # partitions without an owner come in descending order.
+    # The order in which partitions are examined. If True, each member's partitions come in reverse order, the
+    # one that the member got last first, and partitions without an owner are sorted. If False, each member's
+    # partitions are sorted, and partitions without an owner come in descending order.
     from_the_last: ClassVar[bool] = False
 
     def __init__(self, group: Group, record: Recorder, members: Sequence[Member]) -> None:
@@ -116,7 +117,7 @@ class LibrdkafkaLeader:
 
         Quirk: the last member in JoinGroup order that claims a partition becomes its consumer, whatever its
         generation. So balancing can later take the partition from a member that does not have it.
-        Quirk: two claims of the same generation also invalidate a claim of a later one.
+        Quirk: two claims of the same generation also invalidate a claim of a later generation.
         """
         for partition, claims in self._claims().items():
             self._consumer_of[partition] = claims[-1][1]
@@ -150,9 +151,11 @@ class LibrdkafkaLeader:
     def sort_partitions(self) -> list[TopicPartition]:
         """Step 2: return all partitions in the order in which they are examined (`sortPartitions`).
 
-        If subscriptions differ, partitions of topics with the fewest subscribers come first. If not, the next
-        partition is always one of the member that then has the most left, and first one that another member
-        had before. Partitions without an owner come last, the last topic first and the highest number first.
+        If subscriptions differ, partitions of topics with the fewest subscribers come first. If subscriptions
+        are equal, the next partition is always taken from the member that has the most partitions left. Of
+        one member's partitions, those that another member had before come first. Partitions without an owner
+        come last: the last topic of the broker's list first, and in a topic the highest number first. With
+        `from_the_last` they come in ascending order.
         """
         everything = [
             TopicPartition(topic, number) for topic, count in self._counts.items() for number in range(count)
@@ -198,8 +201,8 @@ class LibrdkafkaLeader:
         """Let members keep their valid partitions.
 
         Returns:
-            The partitions that no member keeps, in this order; and whether a member gives up a partition that
-            exists.
+            The partitions that no member keeps, in the given order; and whether a member gives up a partition
+            that exists.
         """
         unassigned = dict.fromkeys(order)
         revocation_required = False
@@ -333,7 +336,8 @@ class LibrdkafkaLeader:
             if target is None or not self._has_fewer(target, size):
                 if not any(self._has_fewer(other, size) for other in subscribers):
                     continue
-                # Quirk: the first subscriber in order gets the partition, whichever had fewer, near or not.
+                # Quirk: the first subscriber in order gets the partition, no matter which subscriber was
+                # found to have fewer, and no matter which subscribers are near.
                 target = next(
                     consumer for _, _, consumer in self._order if partition.topic in self._topics_of[consumer]
                 )
@@ -353,7 +357,7 @@ class LibrdkafkaLeader:
     def _has_fewer(self, other: str, size: int) -> bool:
         """Return whether another member has at least two partitions fewer than `size`.
 
-        A member that takes no part in balancing counts as one that has.
+        A member that takes no part in balancing counts as a member that has fewer.
         """
         return other not in self.current or len(self.current[other]) + 1 < size
 
@@ -373,7 +377,7 @@ class LibrdkafkaLeader:
         return True
 
     def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
-        """Move a partition, or another one of its topic in its place; return the one that moved.
+        """Move a partition, or another partition of its topic in its place; return the one that moved.
 
         In librdkafka this is `processPartitionMovement`.
         """
@@ -418,8 +422,8 @@ class _Movements:
     ) -> TopicPartition:
         """Record a move, and return the partition that moves.
 
-        If partitions of the topic moved the opposite way before, one of them moves back in its place.
-        Quirk: that is the second of them, because librdkafka removes the first one from the list, and its
+        If partitions of the topic moved the opposite way before, one of them moves back instead.
+        Quirk: the second of them moves back, because librdkafka removes the first one from the list, and its
         pointer then refers to the second.
         """
         topic = partition.topic
@@ -510,12 +514,13 @@ def _key(partition: TopicPartition) -> tuple[bytes, int]:
 
 
 def hand_over(leader: LibrdkafkaLeader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
-    """Return each member's partitions of this rebalance, and partition -> receiver for those held back.
+    """Return each member's partitions in this rebalance, and the receiver of each partition held back.
 
-    This is `rd_kafka_cooperative_protocol_adjust_assignment`. A list has first the partitions that the member
-    keeps, then new ones without an owner, then those that the member owns and that no member was assigned.
+    This is `rd_kafka_cooperative_protocol_adjust_assignment`. A member's list begins with the partitions that
+    the member keeps. New partitions without an owner follow, and then the partitions that the member owns and
+    that were assigned to no member.
 
-    Quirk: because of the last kind, partitions of deleted topics, or of topics without a subscriber, stay
+    Quirk: because of this last kind, partitions of deleted topics, or of topics without a subscriber, stay
     with their owner.
     """
     assigned = {partition: name for name in leader.members for partition in leader.current[name]}

@@ -1,8 +1,9 @@
-"""The rule of "range": `org.apache.kafka.clients.consumer.RangeAssignor`, Kafka 4.4.0 (as 4.1 to 4.4).
+"""The rule of "range": `org.apache.kafka.clients.consumer.RangeAssignor`.
 
-Each topic is cut into one range for each consumer. If the partitions do not divide evenly, the first ranges
-are one longer. If racks matter (KIP-881), consumers first get partitions that have a replica in their rack,
-up to the length of their range; then they get the partitions that are left.
+This is the rule of Kafka 4.4.0 (the same in 4.1 to 4.4). Each topic is cut into one range for each consumer.
+If the partitions do not divide evenly, the first ranges are one partition longer. If racks matter (KIP-881),
+consumers first get partitions that have a replica in their rack, up to the length of their range; then they
+get the partitions that are left.
 """
 
 from collections import defaultdict, deque
@@ -58,7 +59,8 @@ class _TopicAssignmentState:
         num_partitions_per_consumer: how many partitions each consumer gets at least.
         remaining_consumers_with_extra_partition: how many consumers may still get one more than that.
         unassigned_partitions: the numbers of the partitions that no consumer has yet.
-        num_assigned_by_consumer: how many partitions each consumer has so far; one without an entry has 0.
+        num_assigned_by_consumer: how many partitions each consumer has so far; a consumer without an entry
+            has 0.
         needs_rack_aware_assignment: True if racks change the answer for this topic.
     """
 
@@ -83,7 +85,7 @@ class _TopicAssignmentState:
         return rack is None or rack in self.partition_racks[partition]
 
     def unassigned_near(self, rack: str | None) -> Iterator[int]:
-        """Yield the partitions near a rack, ascending, if each is still unassigned when it is drawn."""
+        """Yield the partitions near a rack that are still unassigned when they are drawn, ascending."""
         for partition in range(self.num_partitions):
             if partition in self.unassigned_partitions and self.racks_match(rack, partition):
                 yield partition
@@ -103,7 +105,7 @@ class _TopicAssignmentState:
 
 
 class _Ranges:
-    """Owns the lists of partitions while they are made.
+    """Holds the lists of partitions while they are made.
 
     Attributes:
         assignment: the partitions of each consumer so far, by member id.
@@ -114,7 +116,10 @@ class _Ranges:
         self._record = record
 
     def assign_with_rack_matching(self, states: Sequence[_TopicAssignmentState]) -> None:
-        """Step 2: topics with equal consumers and counts are co-partitioned, and are assigned alike."""
+        """Step 2: give partitions to consumers near them; co-partitioned topics are assigned alike.
+
+        Topics are co-partitioned if they have the same consumers and the same partition count.
+        """
         co_partitioned: dict[tuple[tuple[str, ...], int], list[_TopicAssignmentState]] = defaultdict(list)
         for state in states:
             # Quirk: Java compares `partitionRacks.size()`, which is 0 if no consumer has a rack. So topics of
@@ -151,7 +156,10 @@ class _Ranges:
                     self._assign(consumer, [partition], state, near=True)
 
     def assign_ranges(self, state: _TopicAssignmentState, *, near: bool) -> None:
-        """Give each consumer, in order, the first unassigned partitions; with `near`, only those near it."""
+        """Give each consumer, in order, the first unassigned partitions, as many as it may still get.
+
+        With `near`, a consumer gets only partitions that are near it.
+        """
         assignable = {
             rack: state.unassigned_near(rack if near else None) for rack in set(state.consumers.values())
         }

@@ -1,7 +1,7 @@
 """The rule of "roundrobin": `org.apache.kafka.clients.consumer.RoundRobinAssignor`.
 
-Kafka 4.4.0, as 4.1 to 4.4. Partitions are given out one by one, topic after topic, to a circle of members.
-Racks are ignored.
+This is the rule of Kafka 4.4.0 (the same in 4.1 to 4.4). Partitions are given out one by one, topic after
+topic, to a circle of members. Racks are ignored.
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ from partitioning.topic_partition import TopicPartition
 
 def assign_round_robin(group: Group, record: Recorder = record_nothing) -> Assignment:
     """Return the assignment (`assign`); raise AssignorError if the group has no members."""
-    # 1. Make the circle. Java's CircularIterator refuses an empty one.
+    # 1. Make the circle. Java's CircularIterator refuses an empty circle.
     if not group.members:
         raise AssignorError(
             "the group has no members; assign only groups with members",

@@ -1,7 +1,7 @@
 """The rule of "sticky": balanced as far as subscriptions allow, with few moves (KIP-54).
 
-Kafka: `StickyAssignor` and `AbstractStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4). `assign_partitions` is
-the table of contents. The parts follow in its order:
+In Kafka these are `StickyAssignor` and `AbstractStickyAssignor` of clients 4.4.0 (the same in 4.1 to 4.4).
+`assign_partitions` takes all steps, and the parts of this file follow in the same order:
 
 1. Remember: read the partitions that each member had after earlier rebalances, and its generation.
 2. Claims: decide which member may keep a partition if several members claim it.
@@ -108,7 +108,7 @@ def assign_partitions(
 
 
 class MemberData(NamedTuple):
-    """Holds the partitions that a member reports as its own, and the generation; None if it has none."""
+    """Holds the partitions that a member reports as its own, and the generation it reports; None for none."""
 
     partitions: Sequence[TopicPartition]
     generation: int | None
@@ -133,7 +133,7 @@ def previous_assignment(memories: Mapping[str, MemberData], max_generation: int)
     Step 5 returns a partition to that member first. Without this, a member that missed a rebalance would lose
     its partitions for good. `memories` is in the order of Java's map; of two members with the same generation
     the first one counts.
-    Quirk: if the leader knows a higher generation than all members report, this is the present owner.
+    Quirk: if the leader knows a higher generation than all members report, the result has the present owners.
     """
     previous: dict[TopicPartition, tuple[str, int]] = {}
     for consumer, data in memories.items():
@@ -270,14 +270,15 @@ class ConstrainedAssignmentBuilder:
             )
         self._min_quota = total_partitions // number_of_consumers
         self._max_quota = -(-total_partitions // number_of_consumers)
-        # How many members shall have more than min_quota, and how many have so far.
+        # These count the members that shall have more than min_quota, and those that have more so far.
         self._expected_over_min_quota = total_partitions % number_of_consumers
         self._current_over_min_quota = 0
 
         self._assignment: dict[str, list[TopicPartition]] = {
             name: [] for name in claims.consumer_to_owned_partitions
         }
-        # The member that owned a partition and did not keep it. Of several such members the last one counts.
+        # By partition, the member that owned the partition and did not keep it. Of several such members, the
+        # last one counts.
         self._maybe_revoked_partitions: dict[TopicPartition, str] = {}
         self._unfilled_under_min_quota: list[str] = []
         self._unfilled_exactly_min_quota: list[str] = []
@@ -303,7 +304,7 @@ class ConstrainedAssignmentBuilder:
         return self._assignment
 
     def _assign_owned_partitions(self) -> list[TopicPartition]:
-        """Step 3.1, with members in the order of Java's map; return the partitions that they keep."""
+        """Step 3.1: let members keep partitions, in the order of Java's map; return these partitions."""
         assigned_partitions = []
         for consumer in self._claims.consumer_to_owned_partitions:
             owned = self._owned_partitions(consumer)
@@ -353,7 +354,7 @@ class ConstrainedAssignmentBuilder:
         return self._current_over_min_quota < self._expected_over_min_quota
 
     def _count_over_min_quota(self) -> None:
-        """Count one more member with max_quota. Once there are enough, members with min_quota are filled."""
+        """Count one more member with max_quota; once there are enough, no member with min_quota gets more."""
         self._current_over_min_quota += 1
         if self._current_over_min_quota == self._expected_over_min_quota:
             self._unfilled_exactly_min_quota.clear()

@@ -1,8 +1,8 @@
 """The rule of "sticky" if members subscribe to different topics: steps 4 and 5 of `sticky`.
 
-Kafka: `AbstractStickyAssignor.GeneralAssignmentBuilder` in clients 4.4.0 (as 4.1 to 4.4). Partitions go one
-by one to the member with the fewest. Then they move between members until no move makes the assignment more
-balanced.
+In Kafka this is `AbstractStickyAssignor.GeneralAssignmentBuilder` of clients 4.4.0 (the same in 4.1 to 4.4).
+Partitions go one by one to the member with the fewest. Then they move between members until no move makes the
+assignment more balanced.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class GeneralAssignmentBuilder:
         """Return the assignment.
 
         Args:
-            prev_assignment: the member that had each partition in an earlier generation. It is the first to
-                get the partition back.
+            prev_assignment: the member that had each partition in an earlier generation. In step 5, this
+                member is the first that the partition can move to.
 
         Raises:
             AssignorError: a partition would move to a member that takes no part in balancing
@@ -128,7 +128,10 @@ class GeneralAssignmentBuilder:
         self._group.record(partition, Reason.NEAR if near else Reason.FILLED, consumer)
 
     def _set_fixed_assignments_aside(self) -> HashMap[str, list[TopicPartition]]:
-        """Step 4.4: remove and return the members that have all they can have, if none of it can move."""
+        """Step 4.4: remove and return the members that have all partitions that they can have.
+
+        A member is removed only if none of its partitions can move.
+        """
         fixed_assignments: HashMap[str, list[TopicPartition]] = HashMap()
         for consumer, max_size in self._potential.max_assignment_size.items():
             partitions = self._current.partitions[consumer]
@@ -191,9 +194,8 @@ class Reassignment:
 
         Returns whether any partition moved.
 
-        Quirk: partitions that move in place of others can do so without end, and then Java never returns.
-            Here
-        a state that occurs twice raises AssignorError.
+        Quirk: a partition can move in place of another one, and such moves can repeat without end. Then Java
+        never returns. Here a state that occurs twice raises AssignorError.
 
         Raises:
             AssignorError: balancing never ends, or a partition would move to a member that takes no part in
@@ -224,7 +226,8 @@ class Reassignment:
                 self._reassign_partition(partition, previous, Reason.STOLEN_BACK)
             # 5.2 Otherwise the subscriber with the fewest partitions gets it.
             elif self._somebody_has_fewer(consumer, partition):
-                # Quirk: the first subscriber in order gets the partition, whichever had fewer, near or not.
+                # Quirk: the first subscriber in order gets the partition, no matter which subscriber was
+                # found to have fewer, and no matter which subscribers are near.
                 new_consumer = self._current.order.first(partition.topic)
                 assert new_consumer is not None
                 self._reassign_partition(partition, new_consumer, Reason.BALANCED)
@@ -248,7 +251,7 @@ class Reassignment:
         return self._current.size(other) + 1 < self._current.size(consumer)
 
     def _somebody_has_fewer(self, consumer: str, partition: TopicPartition) -> bool:
-        """Return whether any potential consumer has at least two partitions fewer than the partition's own.
+        """Return whether a potential consumer has at least two partitions fewer than the present consumer.
 
         Java asks all potential consumers one by one; if the partition's own consumer is near it, those near
         it are asked first. Here only the one with the fewest is asked, which gives the same answer. But if
@@ -282,7 +285,8 @@ class Reassignment:
     def _find_counter_example(self) -> tuple[str, TopicPartition, str] | None:
         """Return a possible move, in the form of `_counter_example`; None if the assignment is balanced.
 
-        Any possible move will do. The last partition of a topic moves last, so it remains one for longest.
+        Any possible move is good enough. Each topic is searched from its last partition on: the last
+        partition is examined last, so a move of this partition remains possible for the longest time.
         Quirk: if two members have a partition, Java considers the one that its HashMap visits last.
         """
         all_partitions = {
@@ -290,8 +294,8 @@ class Reassignment:
             for consumer, partitions in self._current.partitions.items()
             for partition in partitions
         }
-        # Topics whose partitions all belong to members with at most one partition more than the present
-        # member.
+        # `settled` has the topics whose partitions all belong to members with at most one partition more than
+        # the present member.
         settled: set[str] = set()
         for consumer in self._current.order.ascending():
             size = self._current.size(consumer)
@@ -310,9 +314,10 @@ class Reassignment:
         return None
 
     def _reassign_partition(self, partition: TopicPartition, new_consumer: str, reason: Reason) -> None:
-        """Move a partition, or one of its topic that moved the opposite way (`reassignPartition`).
+        """Move a partition, or in its place one of its topic that moved the opposite way before.
 
-        Otherwise two members would exchange partitions of a topic, and both would lose state for nothing.
+        If the other partition did not move back, two members would exchange partitions of a topic, and both
+        would lose state for nothing. In Java this is `reassignPartition`.
         """
         consumer = self._current.consumer_of[partition]
         moved = self._movements.actual_partition_to_be_moved(partition, consumer, new_consumer)

@@ -3,7 +3,7 @@
 `StickyGroup`, `RackInfo` and `PotentialConsumers` do not change while partitions are assigned.
 `CurrentAssignment` with its `SortedSubscriptions`, and `PartitionMovements`, change.
 
-Kafka: `AbstractStickyAssignor` and its inner classes in clients 4.4.0 (as 4.1 to 4.4).
+In Kafka these are `AbstractStickyAssignor` and its inner classes of clients 4.4.0 (the same in 4.1 to 4.4).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from partitioning.topic_partition import TopicPartition
 
 NO_RACKS: frozenset[str] = frozenset()
 
-# A consumer's number of partitions and its place by id. An entry is outdated once the consumer's number
-# changes.
+# An entry has a consumer's number of partitions and the consumer's place by id. It is outdated once the
+# number of partitions changes.
 Entry = tuple[int, int]
 Heap = list[Entry]
 
@@ -154,12 +154,13 @@ class PotentialConsumers:
 
 
 class CurrentAssignment:
-    """Owns the assignment while partitions are given out and move.
+    """Holds the assignment while partitions are given out and move.
 
     Attributes:
         partitions: the partitions of each consumer; at first those that it may keep. If two consumers have
             the same partition, the order of this map decides which of them counts.
-        consumer_of: the consumer of each partition; of two consumers, the one that got it last.
+        consumer_of: the consumer of each partition; if two consumers have the partition, the one that got it
+            last.
         order: the consumers, those with the fewest partitions first. It exists after the first `sort`.
     """
 
@@ -238,9 +239,9 @@ class SortedSubscriptions:
     from its start for a consumer that subscribes to a topic. Here the subscribers of a topic are in heaps,
     one for each rack; topics with the same subscribers share their heaps.
 
-    An entry of a heap is (size, place by id). If a size shrinks, a new entry is pushed. If it grows, the old
-    entry stays and is renewed when it comes to the top. So no entry is larger than the true one, and the
-    first true entry at the top is the least.
+    An entry of a heap is (size, place by id). If a size shrinks, a new entry is pushed. If a size grows, the
+    old entry stays and is renewed when it comes to the top. So each consumer always has an entry that is not
+    larger than its true entry, and the first true entry that comes to the top is the least.
 
     Attributes:
         _consumers: the consumer ids in Java's order of text. A consumer's place is its index here.
@@ -270,11 +271,11 @@ class SortedSubscriptions:
 
     @property
     def difference(self) -> int:
-        """The number of partitions that the last consumer has more than the first one."""
+        """The difference in size between the last consumer and the first one."""
         return self._sizes[-1] - self._sizes[0]
 
     def ascending(self) -> list[str]:
-        """Return the consumers in this order."""
+        """Return the consumers in ascending order of their number of partitions, then of their id."""
         return sorted(self._consumers, key=lambda consumer: len(self._current_assignment[consumer]))
 
     def first(self, topic: str, racks: Container[str] | None = None) -> str | None:
@@ -343,7 +344,7 @@ Consumer = str | int
 
 
 class ConsumerPair(NamedTuple):
-    """The consumer that loses a partition by a move, and the one that gets it."""
+    """Holds the consumer that loses a partition by a move, and the consumer that gets the partition."""
 
     source: Consumer
     destination: Consumer
@@ -400,7 +401,7 @@ class PartitionMovements:
         moves.setdefault(pair, HashSet()).add(partition)
 
     def _remove_movement_record(self, partition: TopicPartition) -> ConsumerPair:
-        """Remove the record of a partition's move, and return the two consumers of it."""
+        """Remove the record of a partition's move, and return the two consumers of the move."""
         pair = self._partition_movements.pop(partition)
         moves = self._partition_movements_by_topic[partition.topic]
         moves[pair].discard(partition)
@@ -409,7 +410,8 @@ class PartitionMovements:
         return pair
 
 
-# Both builders use these: Java's `AbstractAssignmentBuilder` and `getUnassignedPartitions`.
+# Both builders use the two functions below. In Java they are `AbstractAssignmentBuilder` and
+# `getUnassignedPartitions`.
 def all_topic_partitions(group: StickyGroup, key: Callable[[str], Any]) -> list[TopicPartition]:
     """Return the partitions of all topics, topic by topic; topics are sorted by `key`."""
     counts = group.partitions_per_topic
@@ -421,8 +423,9 @@ def unassigned_partitions(
 ) -> list[TopicPartition]:
     """Return the partitions without an owner, by walking over all and over the assigned ones side by side.
 
-    Quirk: the walk waits for the next assigned partition. If that partition does not exist, it never comes.
-    So all partitions after it count as unassigned, and partitions that a member keeps are assigned once more.
+    Quirk: the walk waits for the next assigned partition. If that partition does not exist, the walk never
+    meets it. Then all later partitions count as unassigned, and partitions that a member keeps are assigned
+    once more.
     """
     assigned = iter(sorted_assigned_partitions)
     next_assigned = next(assigned, None)

@@ -1,7 +1,7 @@
 """The rule of "uniform": `org.apache.kafka.coordinator.group.assignor.UniformAssignor` (KIP-848).
 
-Kafka 4.4.0, as 4.1 to 4.4. Members keep as many partitions of their last target assignment as possible while
-sizes become as even as possible. Racks are ignored.
+This is the rule of Kafka 4.4.0 (the same in 4.1 to 4.4). Members keep as many partitions of their last target
+assignment as possible while sizes become as even as possible. Racks are ignored.
 """
 
 import math
@@ -29,10 +29,11 @@ from partitioning.java.hash_map import HashSet
 class MemberAssignmentBalancer:
     """Finds the subscribers of a topic with the fewest and with the most partitions, again and again.
 
-    This is `UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer`, Kafka 4.4.0 (as 4.0 to 4.4).
-    Members are sorted by their number of partitions. Those with the fewest are a range at the left end: each
-    gets one partition in a round, and then members that now have the same number join the range. Those with
-    the most are a range at the right end, and each loses one partition in a round.
+    In Kafka 4.4.0 (the same in 4.0 to 4.4) this is
+    `UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer`. Members are sorted by their number of
+    partitions. Members with the fewest are a range at the left end: each gets one partition in a round, and
+    then members that now have the same number join the range. Members with the most are a range at the right
+    end, and each loses one partition in a round.
 
     Between two calls, each member of the left range has the range's size or one more, and each member of the
     right range has that range's size or one less. Members between the two ranges have sizes strictly between
@@ -40,7 +41,7 @@ class MemberAssignmentBalancer:
 
     Args:
         subscribers: the subscribers of the topic, ascending; at least one.
-        sizes: how many partitions each member has. The caller updates it as partitions move.
+        sizes: how many partitions each member has. The caller updates the sizes as partitions move.
 
     Attributes:
         imbalance: the difference between the most and the fewest partitions at the start.
@@ -351,10 +352,10 @@ class UniformHeterogeneousAssignmentBuilder:
                 self._assign_partition(topic, partition, balancer.next_least_loaded_member(), Reason.FILLED)
 
     def _balance(self) -> None:
-        """Step 3: sweep over the topics until it is back at the last topic of which a partition moved.
+        """Step 3: sweep over the topics until the sweep is back at the last topic of which a partition moved.
 
         Quirk: each topic is balanced by itself. So if the first and second of three members share one topic,
-        and the second and third another, sizes of 9, 10 and 11 stay as they are.
+        and the second and third share another topic, sizes of 9, 10 and 11 stay as they are.
         """
         topics = [topic for topic in self.sorted_topic_ids if len(self.topic_subscribers[topic]) > 1]
         last_rebalanced_topic = None

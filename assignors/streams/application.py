@@ -42,15 +42,17 @@ class ProcessAssignment(NamedTuple):
 
 @dataclass(slots=True)
 class Process:
-    """Holds a process and its tasks while they are assigned (`ClientState`). A task is its number.
+    """Holds a process and its tasks while they are assigned (`ClientState`).
+
+    A task is an index into `Application.tasks`.
 
     Attributes:
         id: the process id. Processes are ordered by it as Java orders UUIDs.
-        tags: the client tags of its first member.
-        racks: the rack of each of its members (threads); None if a member has none.
-        active: its active tasks so far.
-        standby: its standby and warm-up tasks so far.
-        offsets: the offset sum that its members report for each task.
+        tags: the client tags of the process's first member.
+        racks: the rack of each member of the process, which is a thread; None if the member has none.
+        active: the active tasks that the process has so far.
+        standby: the standby and warm-up tasks that the process has so far.
+        offsets: the offset sum that the members of the process report for each task.
     """
 
     id: uuid.UUID
@@ -64,15 +66,18 @@ class Process:
 
     @property
     def threads(self) -> int:
-        """The number of its members, each of which is a thread."""
+        """The number of members of the process, each of which is a thread."""
         return len(self.racks)
 
     def load(self, more: int = 0) -> float:
-        """Return its active and standby tasks for each thread, as if it had `more` tasks; may be negative."""
+        """Return the number of active and standby tasks for each thread.
+
+        The process counts as if it had `more` additional tasks; `more` may be negative.
+        """
         return (len(self.active) + len(self.standby) + more) / self.threads
 
     def has(self, task: int) -> bool:
-        """Return whether it runs the task or stands by for it."""
+        """Return whether the process has the task as an active or a standby task."""
         return task in self.active or task in self.standby
 
     def should_give_to(self, other: "Process") -> bool:
@@ -160,8 +165,8 @@ def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
     The function takes the places of processes in the order in which they are added, and the capacity of the
     table. It returns the places in the order of iteration.
     """
-    # A standby task is placed among all processes but its holders, so that large sets are ordered often. The
-    # columns take a fifth of the time of a `HashSet` of 500 processes.
+    # A standby task is placed among all processes except its holders, so large sets of processes are ordered
+    # often. NumPy columns take a fifth of the time that a `HashSet` of 500 processes takes.
     hashes = np.array([uuid_hash(process.id) for process in processes], np.int32)
     ids = np.array([rank(process.id) for process in processes], np.int64).reshape(-1, 2)
 

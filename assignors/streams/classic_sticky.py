@@ -2,7 +2,7 @@
 
 An application chooses it by `task.assignor.class`. It considers whether a process has state of a task, but
 not how much. Kafka 4.4 changed one rule: how many active tasks a process keeps.
-`StreamsClassicStickyAssignor` has the rule before and after.
+`StreamsClassicStickyAssignor` has the rule before 4.4 and the rule since 4.4.
 """
 
 from collections import defaultdict
@@ -24,8 +24,9 @@ KAFKA_VERSIONS = ("4.3", "4.4")
 class StreamsClassicStickyAssignor(RackAwareAssignor):
     """A Kafka Streams application's `StickyTaskAssignor`: tasks stay where they run or have state.
 
-    It considers whether a process reports an offset of a task, but not which offset. Tags are ignored. Racks
-    count as `RackAwareAssignor` describes. Quirk: they count only if both costs are configured.
+    The strategy considers whether a process reports an offset of a task, but not which offset. Tags are
+    ignored. Racks count as `RackAwareAssignor` describes. Quirk: racks count only if both costs are
+    configured.
 
     Args:
         kafka_version: the release whose rule decides how many active tasks a process keeps. "4.4": its share
@@ -102,7 +103,8 @@ class _Plan(RackAwareApplication):
         _loads: the load of each process; up to date after each `_give`.
         _previous_active: the process that ran each task.
         _previous_state: the processes that have state of each task.
-        _before: task -> the active tasks of its process before racks moved any, itself among them.
+        _before: for each task, the active tasks of its process before any task moved because of racks. The
+            task itself is among them.
 
     Raises:
         AssignorError: there are no members, or more pairs of tasks than a 32-bit integer can count.
@@ -112,14 +114,15 @@ class _Plan(RackAwareApplication):
         super().__init__(group, strategy, costs)
         self._rounds_up = rounds_up
         count = len(self.tasks)
-        # Java makes a HashSet of all pairs, whose size is a 32-bit integer: with its highest bit set it is
-        # negative.
+        # Java makes a HashSet with room for all pairs. Its capacity is a 32-bit integer, which is negative if
+        # the highest bit is set; then Java throws.
         if count * (count - 1) & 1 << 31:
             raise AssignorError(
                 f"there are more pairs of {count:,} tasks than Java counts",
                 jvm_exception="IllegalArgumentException",
             )
-        # Before Kafka 4.4 Java divides by the number of threads, even if there is no task. Here that is 0.
+        # Before Kafka 4.4, Java divides by the number of threads even if there are no tasks. Without members
+        # that number is 0, so Java throws.
         if not group.members and (self.tasks or not rounds_up):
             exception = "NullPointerException" if rounds_up else "ArithmeticException"
             raise AssignorError("the group has no members", jvm_exception=exception)
@@ -217,7 +220,7 @@ class _Plan(RackAwareApplication):
     def _give_if_room(self, task: int, processes: Iterable[int], shares: Sequence[int]) -> bool:
         """Give a task to the first of these processes with fewer active tasks than its share.
 
-        Returns whether there is one.
+        Return whether there is such a process.
         """
         for process in processes:
             if len(self.processes[process].active) < shares[process]:
@@ -254,9 +257,10 @@ class _Plan(RackAwareApplication):
         return best
 
     def _least_loaded(self, task: int, processes: Sequence[int]) -> int | None:
-        """Return the least loaded process, preferably one that makes a new pair of tasks; or None.
+        """Return the least loaded of these processes with which the task makes a new pair of tasks.
 
-        If the least loaded process has no task, it is that one.
+        If there is no such process, or if the least loaded process has no task, the least loaded process is
+        returned; None if `processes` is empty.
         """
         load_of = self._loads.__getitem__
         best = min(processes, key=load_of, default=None)
@@ -267,9 +271,10 @@ class _Plan(RackAwareApplication):
         )
 
     def _is_new_pair(self, task: int, process: int) -> bool:
-        """Return whether it has a task that was nowhere together with this one when the later of both came.
+        """Return whether the process has a task that has not been in one process with this task so far.
 
-        Quirk: whom racks brought together, or parted, does not count.
+        Two tasks count as a pair from the moment in which the later one is given to the process of the
+        earlier one. Quirk: moves because of racks neither make pairs nor end them.
         """
         holders = [self.processes[holder] for holder in self._holders[task]]
         met = set[int]().union(

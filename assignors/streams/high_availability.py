@@ -103,8 +103,8 @@ class _Plan(RackAwareApplication):
     """Holds an assignment while steps 1 to 5 change it; the methods are called in that order.
 
     Attributes:
-        _lags: for each stateful task, the lag in offsets of each process that reports one, or `RUNNING` or
-            `_UNKNOWN`.
+        _lags: for each stateful task, the lag in offsets of each process that reports an offset of the task.
+            A lag can also be one of the marks `RUNNING` and `_UNKNOWN`.
         _ends: the end offset of each stateful task, which is the lag of a process without any state.
         _warmups: the (process, task) pairs that step 3 added as warm-up tasks; step 4 does not move them.
         _warmups_left: how many warm-up tasks may still be added. It can become negative, because a move
@@ -149,8 +149,8 @@ class _Plan(RackAwareApplication):
 
         sources = self.crossings(lambda subtopology: subtopology.source_topics)
         changelogs = self.crossings(lambda subtopology: subtopology.changelog_topics)
-        # If there are standby tasks, active tasks do not move either unless the racks of changelogs are
-        # known.
+        # If there are standby replicas and the racks of changelogs are unknown, no task moves because of
+        # racks, not even an active one.
         is_known = sources is not None and (changelogs is not None or not group.standby_replicas)
         is_on = is_known and all(len(set(process.racks)) == 1 for process in self.processes)
         self._sources, self._changelogs = (sources, changelogs) if is_on else (None, None)
@@ -224,8 +224,8 @@ class _Plan(RackAwareApplication):
         """Step 3: move active tasks from processes that are not caught up to others; return how many move.
 
         Another process (`source`) runs the task for now. The process that step 1 chose (`destination`) gets
-        it later. Until then it has a standby task: that of `source`, if `source` had one, or else a warm-up
-        task, if one is left.
+        the task later. Until then, `destination` has a standby task: that of `source`, if `source` had one,
+        else a warm-up task, if one is left.
         """
         queue = _Queue(self.processes)
         movements = sorted(self._movements(_active))
@@ -253,7 +253,7 @@ class _Plan(RackAwareApplication):
         return len(movements)
 
     def move_standby(self) -> int:
-        """Step 4: do the same with standby tasks that are not warm-up tasks; return how many move."""
+        """Step 4: do as step 3, but with standby tasks that are not warm-up tasks; return how many move."""
         queue = _Queue(self.processes)
         # Quirk: two replicas of a task compare as equal here, so Java's heap decides which comes first.
         heap = PriorityQueue(itemgetter(0, 1), self._movements(_standby))
@@ -308,7 +308,7 @@ class _Plan(RackAwareApplication):
                         moved = True
 
     def _keeps_tags(self, source: Process, to: Process, task: int) -> bool:
-        """Return whether a task's processes have as many different tags if `to` takes it from `source`."""
+        """Return whether a task's processes keep as many different tags if `to` gets it from `source`."""
         others = [process for process in self.processes if process.has(task) and process is not source]
         before, after = (
             {tag for other in [*others, last] for tag in other.tags.items()} for last in (source, to)
@@ -334,7 +334,10 @@ class _Plan(RackAwareApplication):
         return self._lags[task].get(process, self._ends[task])
 
     def _is_caught_up(self, lag: int) -> bool:
-        """Return whether a process with this lag is caught up; an unknown lag is so only if all lags are."""
+        """Return whether a process with this lag is caught up.
+
+        With an unknown lag, it is caught up only if the acceptable lag is the greatest possible one.
+        """
         return lag == RUNNING or 0 <= lag <= self._acceptable_lag or self._acceptable_lag == MAX_OFFSET
 
     def _caught_up(self, task: int) -> list[int]:

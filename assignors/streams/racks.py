@@ -167,7 +167,8 @@ class RackAwareApplication(Application):
         Args:
             strategy: the strategy for racks.
             tasks: the tasks that may move.
-            crossings: the partitions of each task in other racks, of shape (all tasks, sets).
+            crossings: how many partitions of each task are in other racks than the process of each set, of
+                shape (all tasks, sets).
             costs: the two costs.
             sets: the tasks of each process; changed in place.
         """
@@ -269,7 +270,8 @@ class _Graph:
     def _negative_cycle(self) -> list[int]:
         """Return the negative cycle that Java finds (Bellman and Ford's algorithm); empty if there is none.
 
-        In a layer of nodes no head is a tail, so one step for all arcs has the effect of Java's single steps.
+        No arc of a layer begins where another arc of the layer ends. So one step for all arcs of a layer has
+        the same effect as Java's steps, which take one arc each.
         """
         arcs = self._arcs()
         layers = [

@@ -1,7 +1,8 @@
-"""Streams groups (KIP-1071), and their "sticky": the broker's `streams.assignor.StickyTaskAssignor`.
+"""Describes streams groups (KIP-1071), and assigns as their "sticky" does.
 
-Kafka 4.4.0. A task is a partition of a subtopology. A member has it as an active task, which runs, or as a
-standby task. This strategy does not know warm-up tasks and racks yet.
+This is the broker's `streams.assignor.StickyTaskAssignor` of Kafka 4.4.0. A task is a partition of a
+subtopology. A member has it as an active task, which runs, or as a standby task. In this version, the
+strategy knows neither warm-up tasks nor racks.
 """
 
 from collections import defaultdict
@@ -27,12 +28,13 @@ class Subtopology:
     Subtopology(id='0', tasks=12, stateful=True, source_topics=(), changelog_topics=())
 
     Attributes:
-        id: its id, such as "0".
-        tasks: the number of its tasks, which is the greatest partition count of its source topics.
-        stateful: True if it has changelog topics, so that its tasks can have standby tasks.
-        source_topics: the topics that it reads, with their racks. Only `rack.aware.assignment.strategy` needs
-            them.
-        changelog_topics: the topics of its state, for the same purpose. One may be a source topic, too.
+        id: the subtopology's id, such as "0".
+        tasks: the number of tasks, which is the greatest partition count of the source topics.
+        stateful: True if there are changelog topics, so that tasks can have standby tasks.
+        source_topics: the topics that the subtopology reads, with their racks. Only
+            `rack.aware.assignment.strategy` needs them.
+        changelog_topics: the topics of the subtopology's state, for the same purpose. A changelog topic may
+            be a source topic, too.
     """
 
     id: str
@@ -52,12 +54,13 @@ class StreamsMember:
     PartitionList([('0', 0)])
 
     Attributes:
-        id: member id.
-        process_id: the id of its process; all threads of an instance have the same.
-        active: its active tasks, in the order in which the coordinator assigned them.
-        standby: its standby tasks.
-        offsets: for each task whose state it has on disk, the sum of changelog offsets that it reports. In a
-            classic group, -3 stands for an unknown sum, and -2 for a task that it runs.
+        id: the member id.
+        process_id: the id of the member's process; all threads of an instance have the same one.
+        active: the member's active tasks, in the order in which the coordinator assigned them.
+        standby: the member's standby tasks.
+        offsets: for each task whose state the member has on disk, the sum of changelog offsets that the
+            member reports. In a classic group, -3 stands for an unknown sum, and -2 for a task that the
+            member runs.
         tags: `client.tag.*`. Only classic groups use them.
         rack: `client.rack`. Only classic groups use it.
     """
@@ -80,8 +83,8 @@ class StreamsGroup:
     {'a': PartitionList([('0', 0)]), 'b': PartitionList([('0', 1)])}
 
     Attributes:
-        subtopologies: the parts of its topology.
-        members: its members, in the order in which they joined.
+        subtopologies: the parts of the group's topology.
+        members: the members, in the order in which they joined.
         standby_replicas: `streams.num.standby.replicas`, or the leader's `num.standby.replicas` in a classic
             group.
         end_offsets: for each stateful task, the sum of its changelogs' end offsets. Only classic groups use
@@ -200,7 +203,8 @@ class _Process:
     def add_to_least_loaded(self, task: TopicPartition) -> tuple[str, int]:
         """Give a task to the member with the fewest; return the member and how many tasks it has now.
 
-        Quirk: the queue of members is kept until `add` gives a task to a certain member.
+        Quirk: the queue of members is built again only after `add` has given a task to a member that the
+        caller chose. Until then, the history of the queue decides between members with equally many tasks.
         """
         if len(self.counts) == 1:
             (member,) = self.counts
@@ -365,7 +369,7 @@ class _Sticky:
                     break
 
     def _try_standby(self, task: TopicPartition) -> bool:
-        """Give a standby task to a member that had the task and has room; return whether there is one."""
+        """Give a standby task to a member that had it and has room; return whether there is such a member."""
         for find in (
             self._previous_active.get,
             lambda task: self._least_loaded_previous(task, is_standby=True),
@@ -379,7 +383,9 @@ class _Sticky:
         return False
 
     def _assign_standby_to_least_loaded(self, queue: PriorityQueue[_Process], task: TopicPartition) -> bool:
-        """Give a standby task to the least loaded process without the task; return whether there is one.
+        """Give a standby task to the least loaded process without the task.
+
+        Return whether there is such a process.
 
         Quirk: all processes that were polled return to the queue in reverse order, which decides later ties.
         """
@@ -405,7 +411,10 @@ class _Sticky:
 
 
 def _by_partition(task: TopicPartition) -> tuple[int, bytes]:
-    """Return a sort key by number, then by subtopology: neighbours are mostly of different subtopologies."""
+    """Return a sort key by number, then by subtopology.
+
+    In this order most neighbours are tasks of different subtopologies.
+    """
     return task.partition, utf16_key(task.topic)
 
 

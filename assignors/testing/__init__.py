@@ -1,7 +1,7 @@
 """Checks, for tests of your own assignor, the rules that every assignor must keep.
 
-Call `check_assignor(MyAssignor)` in a test. It leads an assignor through a few dozen stories of groups and
-checks each answer.
+Call `check_assignor(MyAssignor)` in a test. It asks the assignor to assign groups through a few dozen random
+stories, in which members join and leave and topics change, and checks each answer.
 """
 
 from assignors.testing.conformance import check_assignor

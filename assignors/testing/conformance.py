@@ -60,7 +60,7 @@ def check_assignor(factory: Callable[[], Assignor], *, limit_s: float = LIMIT_S)
 
 
 def _check(factory: Callable[[], Assignor]) -> None:
-    """Check all rules; the first one that is broken raises."""
+    """Check all rules; raise AssertionError at the first rule that is broken."""
     _is_an_assignor(factory())
     for seed in range(STORIES):
         one, other = (_tell(factory(), Story(seed)) for _ in range(2))
@@ -153,8 +153,8 @@ def _same(one: Sequence[_Lists], other: Sequence[_Lists], fault: str) -> None:
 
 def _keep_apart(factory: Callable[[], Assignor]) -> None:
     """Check that two instances that lead two groups in turns answer as each of them does alone."""
-    # State on the class instead of the instance, as in aiokafka's sticky assignor, affects only a second
-    # leader.
+    # If an assignor keeps its state on the class and not on the instance, as aiokafka's sticky assignor does,
+    # only a second leader shows the fault.
     for first, second in ((0, 1), (2, 3), (4, 5)):
         alone = [_tell(factory(), Story(seed)) for seed in (first, second)]
         leaders = [(factory(), Story(seed)) for seed in (first, second)]

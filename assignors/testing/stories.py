@@ -14,7 +14,7 @@ from assignors.partition_list import PartitionList
 
 RACKS = ("east", "west", None)
 FORMS = ("as it was given", "none", "empty", "of another strategy")
-"""The forms of user data. A member that runs another client may send that of another strategy."""
+"""The forms of user data. A member that runs another client may send user data of another strategy."""
 
 
 class Story:
@@ -53,14 +53,14 @@ class Story:
         return what, _fresh(changed)
 
     def _topic(self, name: str, partitions: int) -> Topic:
-        """Return a topic, half of the time with two of three racks for each partition."""
+        """Return a topic; in half of the cases each partition has replicas in two of three racks."""
         racks = None
         if self._random.random() < 0.5:
             racks = [self._random.sample(["east", "west", "north"], 2) for _ in range(partitions)]
         return Topic(name, partitions, racks)
 
     def _joiner(self, topics: Sequence[Topic], instance_id: str | None = None) -> Member:
-        """Return a new member; one in three is static, unless it takes over an instance id."""
+        """Return a new member. Without an `instance_id`, it becomes static with a probability of 0.3."""
         self._ever += 1
         if instance_id is None and self._random.random() < 0.3:
             instance_id = f"instance-{self._ever}"
@@ -118,7 +118,7 @@ class Story:
         return "a member subscribes to other topics", replace(after, members=members)
 
     def _forget(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        """Let all members send user data of another form."""
+        """Let all members send user data of a random form, perhaps the one that they would send anyway."""
         form = self._random.choice(FORMS)
         data: dict[str, bytes | StickyUserData | None] = {
             "none": None,

@@ -39,27 +39,31 @@ _ATTEMPTS = 16
 If no revision reaches that, this rebalance takes no partition from a member either.
 """
 _WORTH = 0.99
-"""Cooperative moves must lower the peak at least to this part of it.
+"""The moves of a cooperative answer must lower the peak to at most this fraction of the peak before them.
 
-With smaller gains one rebalance would follow another.
+If smaller gains were enough, one rebalance would follow another.
 """
 
 
 class _WeightedBase(Deciding):
-    """Base of both assignors: the settings, and what they mean. Only the protocol is left to them.
+    """Base of both assignors, with their settings and what the settings mean.
+
+    A subclass adds the rebalance protocol and the decision.
 
     Args:
         weights: the weight of partitions, by topic (the weight of each of its partitions) or by topic and
             partition; or the path of a JSON, YAML or CSV file with them, which is read at once. A partition
             without a weight gets the mean of its topic. None stands for the rates that members measured and
-            sent; the greatest rate of a partition counts.
+            sent; if several members send a rate of one partition, the greatest rate counts.
         rates: a function that returns the rates which this consumer has measured, by topic and partition, in
-            a unit that all members share. It is called at each join. None: this consumer sends no rates.
+            a unit that all members share. It is called at each join. If it is None, this consumer sends no
+            rates.
         capacities: the capacity of members, by instance id, client id or member id. Other members have the
-            mean of these.
+            mean of the capacities of the members that have one.
         max_moves: how many partitions a rebalance may take from members that still subscribe to them; None
             for any number.
-        min_gain: how far each of these moves must lower the peak, on average, as a part of the mean load.
+        min_gain: how far each of these moves must lower the peak, on average, as a fraction of the mean load
+            over capacity.
 
     Raises:
         InvalidConfigError: a setting or the file is invalid.
@@ -81,7 +85,7 @@ class _WeightedBase(Deciding):
         self._limits = MoveLimits.of(max_moves, min_gain)
 
     def _weights_of(self, measured: MeasuredRates) -> Weights:
-        """Return the weights of the settings, or the rates that members measured if there are none."""
+        """Return the weights of the settings or, if there are none, the rates that members measured."""
         return self._weights or Weights(measured.rates)
 
     def _problem(self, group: Group, memory: ReportedPartitions, weights: Weights) -> Problem:

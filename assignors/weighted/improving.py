@@ -34,12 +34,13 @@ _CELLS = 1 << 22
 
 
 class MoveLimits(NamedTuple):
-    """Limits the moves.
+    """Limits the moves of one answer.
 
     Attributes:
         moves: how many partitions may leave their holder at most; None for any number.
-        gain: how far the peak must fall for each move, on average, as a part of the mean ratio; 0 or more.
-        worth: all moves together must lower the peak to this part of the first peak or less; in (0, 1].
+        gain: how far the peak must fall for each move, on average, as a fraction of the mean ratio; 0 or
+            more.
+        worth: all moves together must lower the peak to at most this fraction of the first peak; in (0, 1].
     """
 
     moves: int | None
@@ -89,9 +90,9 @@ def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Mov
 class _Search:
     """A search in which only the partitions `rows` may move. The others stay, but count for loads.
 
-    Between two steps these hold: `_load` and `_ratio` belong to `_owner`; `_rows` has, for each member, its
-    partitions among those searched; `_left` is how many more moves are allowed. `_distinct` caches the
-    results of `_own` until a partition of the member moves.
+    Between two steps, `_load` and `_ratio` are those of `_owner`; `_rows` has, for each member, those of its
+    partitions that may move; and `_left` is the number of moves that are still allowed. `_distinct` caches
+    the results of `_own` until a partition of the member moves.
     """
 
     def __init__(

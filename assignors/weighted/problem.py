@@ -122,7 +122,7 @@ def least_peak(problem: Problem) -> float:
     if not len(weight):
         return 0.0
     readers = reading.readers
-    # The capacity of each class's largest member, and of all its members together.
+    # `roomiest` is the capacity of each class's largest member, and `room` that of all its members together.
     roomiest = np.zeros(len(readers.members))
     np.maximum.at(roomiest, readers.of_member, problem.capacity)
     room = np.bincount(readers.of_member, problem.capacity, len(readers.members))
@@ -139,8 +139,8 @@ def least_peak(problem: Problem) -> float:
     pairs = np.unique(levels.part_of_topic[readers.topic] * len(room) + readers.kind)
     part_of_pair, kind = np.divmod(pairs, len(room))
     kinds = np.split(kind, np.searchsorted(part_of_pair, np.arange(1, len(ends))))
-    # For each part its weights, heaviest first, and the classes that read it. All topics together are one
-    # more set.
+    # `sets` has the weights of each part, the heaviest first, and the classes that read the part. All topics
+    # together are one more set, unless there is only one part.
     sets = [(weight[own], of) for own, of in zip(np.split(rows, ends[:-1]), kinds, strict=True) if len(own)]
     for heavy, kind in [*sets, (weight[order], np.unique(readers.kind))] if len(sets) > 1 else sets:
         best = max(

@@ -159,7 +159,7 @@ class Capacities:
 
 
 def _checked_mapping(setting: str, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return the value of a setting if it is a mapping; InvalidConfigError if it is not."""
+    """Return the value of a setting; raise InvalidConfigError unless it is a mapping."""
     if not isinstance(value, Mapping):
         raise InvalidConfigError(f"{setting} are {value!r}; give a mapping")
     return value
