@@ -49,10 +49,10 @@ def kafka_partition(
     """Return the partition into which a client puts each row's key: an int column named `partition`.
 
     The column is computed lazily, on classic Spark and on Connect. Its metadata notes the count, the profile
-    and the key. By it `route` and the sinks refuse a topic with another count, and rows whose key has another
-    partition by this profile. A cast drops the metadata; on Connect `withColumn` drops it, too, so use
-    `select("*", ...)`. A union keeps the metadata of its left side. Executors need NumPy and PyArrow, except
-    for the crc32 profiles.
+    and the key. From these notes `route` and the sinks know to refuse a topic with another count, and rows
+    whose key has another partition by this profile. A cast drops the metadata; on Connect `withColumn` drops
+    it, too, so use `select("*", ...)`. A union keeps the metadata of its left side. Executors need NumPy and
+    PyArrow, except for the crc32 profiles.
 
     >>> df.select("key", kafka_partition("key", 12)).first()
     Row(key='user-0', partition=7)

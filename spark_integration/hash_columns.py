@@ -30,13 +30,13 @@ def column_function(
 ) -> Callable[..., Any]:
     """Return a function of columns that applies a function of Arrow arrays.
 
-    It is an Arrow UDF if this Spark has them (4.1 and newer), otherwise a pandas UDF.
+    The result is an Arrow UDF if this Spark has them (4.1 and newer), otherwise a pandas UDF.
 
     Args:
         name: the name of the function in query plans.
-        function: from one Arrow array to another one of the same length. It must be defined inside another
-            function: only then it is pickled by value, so that executors need NumPy and PyArrow and not this
-            project.
+        function: takes an Arrow array and returns another one of the same length. It must be defined inside
+            another function: only then is it pickled by value, so that executors need NumPy and PyArrow but
+            not this project.
         input_type: type of the array that it gets.
         output_type: type of the array that it returns.
         spark_type: `output_type` as Spark writes it.
@@ -56,7 +56,8 @@ def column_function(
     return functions.pandas_udf(through_pandas, spark_type)  # type: ignore[no-any-return]
 
 
-# The UDFs use the kernels of this package, which must be pickled with them.
+# The UDFs use the kernels of `partitioning.hashing`, which must be pickled with them: executors may not have
+# this project.
 send_by_value("partitioning.hashing")
 
 Kernel = Callable[[NDArray[Any], NDArray[np.uint8]], NDArray[np.int32]]
@@ -120,12 +121,13 @@ def murmur2_expression(key: Column) -> Column | None:
     """Return `Utils.murmur2(key)` of a binary column as an expression of the JVM; None if that is impossible.
 
     If kafka-clients is on Spark's class path, as with Spark's Kafka connector, this is as fast as Spark's own
-    `hash`. It is the only function that uses Spark's private classes, and its caller works without it.
+    `hash`. Only this function and its helpers use Spark's private classes. If it returns None, its caller
+    hashes with NumPy.
 
     Args:
         key: a binary column. The result is an int column, null for a null key.
     """
-    # `vars` and no `getattr`: a Connect column takes an unknown attribute for a field of its value.
+    # `vars` is used, not `getattr`: a Connect column takes an unknown attribute for a field of its value.
     java_column = vars(key).get("_jc")
     context: Any = None if java_column is None else SparkContext._active_spark_context  # noqa: SLF001
     if context is None:
@@ -140,7 +142,8 @@ def murmur2_expression(key: Column) -> Column | None:
 def _through_expression(jvm: Any, java_column: Any) -> Any:
     """Return a Java column that calls murmur2 on a Java column.
 
-    Py4JError or TypeError if the class path lacks kafka-clients, or this Spark has other private classes.
+    Raises Py4JError or TypeError if the class path lacks kafka-clients, or if this Spark has other private
+    classes.
     """
     sql = jvm.org.apache.spark.sql
     murmur2_class = jvm.org.apache.spark.util.Utils.classForName(KAFKA_UTILS, True, False)

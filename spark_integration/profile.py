@@ -38,8 +38,10 @@ class PartitionProfile:
         keyless: number of rows whose key the client does not hash.
         keys: number of distinct keys, of the sample if rows were sampled.
         hottest: the keys with the most rows, in descending order of rows.
-        grown_sizes: as `sizes`, for the partition count `grow_to`; None if none was given.
-        moved: number of keyed rows whose key gets another partition by that growth; None if none was given.
+        grown_sizes: as `sizes`, for the partition count `grow_to`; None if `grow_to` was not given or is
+            equal to the partition count.
+        moved: number of keyed rows whose key gets another partition by that growth; None if `grown_sizes` is
+            None.
     """
 
     sizes: NDArray[np.int64]
@@ -62,7 +64,7 @@ class PartitionProfile:
 
     @property
     def moved_share(self) -> float | None:
-        """Share of the keyed rows that the growth moves to another partition; None if none was given."""
+        """Share of the keyed rows that the growth moves to another partition; None if there is no growth."""
         keyed = self.rows - self.keyless
         return None if self.moved is None else self.moved / keyed if keyed else 0.0
 

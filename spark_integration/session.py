@@ -158,9 +158,9 @@ def register(spark: SparkSession) -> None:
 
 
 def _check_python(context: "SparkContext") -> None:
-    """Warn if the workers' Python was not chosen, and is not that of the active virtual environment."""
+    """Warn if PYSPARK_PYTHON is not set and the workers' Python is not the active virtual environment's."""
     executable = shutil.which(context.pythonExec)
-    # Only with a local master, because the Python of other machines cannot be seen from here.
+    # This warns only if the master is local, because the Python of other machines cannot be seen from here.
     in_environment = sys.prefix != sys.base_prefix and "PYSPARK_PYTHON" not in os.environ
     if not in_environment or executable is None or not str(context.master).startswith("local"):
         return

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 send_by_value("copartition.audit", *PLACEMENT, "spark_integration.auditing")
 
 HEAD_OF_A_TASK = 1 << 14
-"""Number of records at the start of each task that the first pass may take some of."""
+"""Number of records at the start of each task from which the first pass takes some."""
 
 HEAD_OF_A_PARTITION = 32
 """Number of records of each partition that the first pass looks at."""
@@ -39,13 +39,13 @@ LONGEST_KEY = 1 << 10
 """Keys with more bytes are not looked at in the first pass, which collects keys on the driver."""
 
 FEWEST_BLOCKS = 64
-"""Number of ranges of offsets that each task may keep at least, however many tasks there are."""
+"""Each task may keep at least this many ranges of offsets, however many tasks there are."""
 
 TASKS_MERGED = 32
 """Number of counts that one worker merges, so that the driver gets few of them."""
 
 PASSES = 3
-"""Number of times that all records are counted at most, in the search for all writers."""
+"""The most times that all records are counted, in the search for all writers."""
 
 HEAD = "topic string, partition int, offset bigint, key binary, task int"
 """Spark's schema of the records that the first pass takes."""
@@ -110,10 +110,12 @@ def count_topics(
         again = {}
         for topic, (tally, _) in counted.items():
             size = size_of(topic) or 1 + tally.highest_partition
-            # The first pass saw nothing of this topic, or not its highest partition: begin anew for it.
+            # The first pass saw nothing of this topic, or not its highest partition: the topic is counted
+            # anew.
             if topic not in tallies or tallies[topic].num_partitions < size:
                 again[topic] = Tally(size, profiles=profiles, counts=counts)
-            # A task found a writer that the other tasks did not count for. All count once more, with it.
+            # A task found a writer for which the other tasks did not count. All tasks count once more, for
+            # this writer, too.
             elif {*tally.writers} - {*tallies[topic].writers} and tasks > 1:
                 again[topic] = tally
         if not again:
@@ -131,8 +133,8 @@ def _first_records(records: DataFrame) -> DataFrame:
     # Long keys are left out: with a few MiB each they would fill the memory of the task that collects them.
     short = records.where(sf.coalesce(sf.length("key"), sf.lit(0)) <= LONGEST_KEY)
     heads = short.mapInArrow(_heads, HEAD)
-    # Chosen by a hash of the offset: so the choice does not depend on which task reads a record, and not only
-    # the oldest records are chosen.
+    # Records are chosen by a hash of the offset: so the choice does not depend on which task reads a record,
+    # and not only the oldest records are chosen.
     drawn = sf.collect_list(sf.struct(sf.xxhash64("offset").alias("draw"), "offset", "key"))
     return heads.groupBy("topic", "partition").agg(
         sf.slice(sf.sort_array(drawn), 1, HEAD_OF_A_PARTITION).alias("records"),
@@ -190,7 +192,7 @@ def _heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 rows.append(row)
         yield batch.select(["topic", "partition", "offset", "key", "task"]).take(pa.array(rows, pa.int64()))
         total += batch.num_rows
-        # Ends the task: Spark stops reading the source when the generator ends.
+        # Returning ends the task: Spark stops reading the source when the generator ends.
         if total >= HEAD_OF_A_TASK:
             return
 

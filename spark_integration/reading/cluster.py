@@ -17,9 +17,9 @@ from spark_integration.sinks.cluster import first_answer, partition_numbers
 ANSWER_WITHIN_S = 30.0
 
 FEW = 2_000
-"""Number of records for which a task of their own is worth its cost.
+"""The most records of ranges that share a task.
 
-Partitions with fewer share a task with their neighbours.
+Partitions with few records share a task with their neighbours, because each task has a cost of its own.
 """
 
 
@@ -107,7 +107,7 @@ class ClusterReader:
         return self._offsets(places, "earliest")
 
     def latest(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return the offset after the last record that may be read, by `isolation.level`.
+        """Return the offset after the last record of each partition that `isolation.level` allows to read.
 
         Args:
             places: topics and partitions that exist.
@@ -154,8 +154,8 @@ class ClusterReader:
 def cut_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
     """Return the ranges that are not empty, and cut them if there are fewer than `min_partitions`.
 
-    Longer ranges are cut into more parts. The result may have slightly fewer ranges than asked for, because
-    the number of parts of each range is rounded.
+    Longer ranges are cut into more parts. The result may have slightly fewer ranges than asked for, or
+    slightly more, because the number of parts of each range is rounded.
 
     Args:
         ranges: one for each Kafka partition, in order.

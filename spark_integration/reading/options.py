@@ -30,7 +30,7 @@ EARLIEST, LATEST = -2, -1
 """The numbers that stand for "earliest" and "latest" in offsets given as JSON, as in Spark's Kafka source."""
 
 # "read_uncommitted" is the default of the Java consumer, and so of Spark's own source; librdkafka's is
-# "read_committed". librdkafka asks for a group, which is never joined.
+# "read_committed". librdkafka requires a group id, but the group is never joined.
 DEFAULTS = {"isolation.level": "read_uncommitted", "group.id": "copartition"}
 # Nothing is committed to Kafka, because Spark keeps the position. The end of a partition must be reported, or
 # offsets without a record there would be waited for. An offset that is gone must be an error: with another
@@ -45,7 +45,7 @@ FIXED = {
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Holds the options of a read, which are read and checked.
+    """Holds the options of a read after they were parsed and checked.
 
     Attributes:
         config: librdkafka's consumer settings.
@@ -87,7 +87,8 @@ def read_options(
     own = read_own(options, OWN_OPTIONS, "source")
     topics, assigned = _topics(own)
     config = sink_settings(options, environment)
-    # Refused and not silently overwritten: a user who sets one of these expects an effect that cannot be had.
+    # These settings are refused, not silently overwritten: a user who sets one expects an effect that it
+    # cannot have.
     for name in FIXED.keys() & config.keys():
         raise InvalidConfigError(
             f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
@@ -110,7 +111,8 @@ def read_options(
 def _topics(own: Mapping[str, str]) -> tuple[tuple[str, ...], frozenset[Place] | None]:
     """Return the topics to read, and which of their partitions to read; None for all of them.
 
-    InvalidConfigError if not exactly one of `subscribe` and `assign` is given, or `assign` cannot be read.
+    Raises InvalidConfigError if not exactly one of `subscribe` and `assign` is given, or if the value of
+    `assign` cannot be read.
     """
     topics = tuple(sorted({name.strip() for name in own.get("subscribe", "").split(",")} - {""}))
     text = own.get("assign")
@@ -136,7 +138,7 @@ def _parse_assign(text: str) -> frozenset[Place]:
     """Return the partitions of `{"topic": [0, 7]}`; an empty set if the text is anything else."""
     try:
         named = [(topic, number) for topic, numbers in json.loads(text).items() for number in numbers]
-    # RecursionError: JSON that is nested thousands of levels deep.
+    # JSON that is nested thousands of levels deep raises RecursionError.
     except (ValueError, TypeError, AttributeError, RecursionError):
         return frozenset()
     fit = all(type(number) is int and 0 <= number <= MAX_PARTITION for _, number in named)
@@ -185,7 +187,7 @@ def _places(text: str) -> dict[Place, int] | None:
                 if number is None or type(offset) is not int or offset < EARLIEST:
                     return None
                 places[topic, number] = offset
-    # RecursionError: JSON that is nested thousands of levels deep.
+    # JSON that is nested thousands of levels deep raises RecursionError.
     except (ValueError, AttributeError, RecursionError):
         return None
     return places or None

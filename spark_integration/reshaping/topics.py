@@ -46,7 +46,7 @@ class OffsetBounds(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of offsets, of which markers of transactions and aborted records have some."""
+        """Number of offsets; markers of transactions and aborted records have offsets, too."""
         return sum(self.ends.values()) - sum(self.starts.values())
 
 
@@ -68,7 +68,7 @@ def reader_options(config: Mapping[str, str], topic: str) -> dict[str, str]:
 
 
 def read_topic(spark: SparkSession, config: Mapping[str, str], topic: str, bounds: OffsetBounds) -> DataFrame:
-    """Return the committed records of a topic within bounds, as Spark's Kafka source names their columns.
+    """Return the committed records of a topic within bounds, in the columns of Spark's Kafka source.
 
     Args:
         spark: a session that knows the format (`register`).
@@ -131,7 +131,7 @@ def check_keeps_times(config: Mapping[str, str], topic: str) -> None:
 
 
 def _settings(config: Mapping[str, str], topics: set[str], name: str) -> dict[str, str]:
-    """Return topic -> value of one of its settings.
+    """Return the value of one setting of each topic, by the topic's name.
 
     Args:
         config: librdkafka's settings for a reader.
@@ -166,8 +166,8 @@ def with_origin(headers: Column, partition: Column, offset: Column) -> Column:
 
     Args:
         headers: the headers of the record; null if it has none.
-        partition: its partition in the old topic.
-        offset: its offset in that partition.
+        partition: the record's partition in the old topic.
+        offset: the record's offset in that partition.
     """
     place = sf.concat_ws(":", partition.cast("string"), offset.cast("string")).cast("binary")
     origin = sf.array(sf.struct(sf.lit(HEADER).alias("key"), place.alias("value"))).cast(HEADERS)
@@ -175,7 +175,7 @@ def with_origin(headers: Column, partition: Column, offset: Column) -> Column:
 
 
 def without_origin(headers: Column) -> Column:
-    """Return the headers without the last one if the copy has added that; [] for null.
+    """Return the headers without the last one if the copy has added it; an empty array for null.
 
     If the old topic was itself a copy, its records have such a header, too. That one stays: only the last
     header is from this copy.
