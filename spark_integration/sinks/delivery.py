@@ -66,9 +66,9 @@ def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
     """Return a new producer and a list: its first item is called for each record that was not delivered."""
     reports: list[Callable[[KafkaError | None, Message], None]] = []
 
-    # `report` makes exactly one call, and has no loop. After a fatal error confluent-kafka calls it while an
-    # exception of its own is already set, and the first call made here must fail with that exception. A `for`
-    # loop would take the exception for one of its own, and the error would be lost.
+    # `report` makes exactly one call, and has no loop. After a fatal error confluent-kafka calls `report`
+    # while it has already set an exception in the interpreter. The first call in `report` must fail with that
+    # exception. A `for` loop would take the exception for one of its iterator, and the error would be lost.
     def report(error: KafkaError | None, message: Message) -> None:
         reports[0](error, message)
 
@@ -189,7 +189,7 @@ def _check_growth(
         topics: the topics to ask about.
         expected: topic -> partition count when the write began; other topics are not compared.
         within_s: seconds to wait for each answer.
-        must_answer: whether KafkaException is raised if brokers do not answer. Not after the last record:
+        must_answer: whether KafkaException is raised if brokers do not answer. False after the last record:
             all records are acknowledged then, so the task has succeeded.
     """
     for topic in topics:
@@ -268,6 +268,7 @@ def _produce_once_there_is_room(producer: Producer, deliveries: Deliveries, reco
 def _close(producer: Producer, deliveries: Deliveries) -> None:
     """Close a producer, unless it has queued records."""
     # The producer is closed here and not by the garbage collector: a Spark worker lives on, and the producer
-    # would go on connecting to brokers. But close() waits for queued records without a limit.
+    # would go on connecting to brokers. A producer with queued records is left alone, because close() waits
+    # for these without a limit.
     if not len(producer):
         deliveries.serve(lambda _: producer.close(), 0)

@@ -67,7 +67,7 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
 
 
 def prepare(target: Target) -> Target:
-    """Return the target as `look_up` does, once every partition may take this version.
+    """Check that every partition may take this version, and return the target as `look_up` does.
 
     Args:
         target: the version of a batch that is to be written.
@@ -119,7 +119,7 @@ def begun_before(target: Target) -> Target:
     topic has another partition count than the rows were placed for: only then `begun` matters, because a
     version is finished on the partitions that it began with.
 
-    Errors as in `_ledger`.
+    Errors are as in `_ledger`.
     """
     if target.partitions == target.actual:
         return target
@@ -132,8 +132,7 @@ def begun_before(target: Target) -> Target:
 def place_for(target: Target) -> int:
     """Return the count for which rows have to be placed: the earlier one if this version was begun before.
 
-    Errors as of `look_up` and `check_alone`; ExactlyOnceError if the cluster refuses the ledger, or
-    somebody else has written to it.
+    Errors are as in `look_up`, `check_alone` and `_ledger`.
     """
     admin = _admin(target)
     target = look_up(target, admin)
@@ -174,7 +173,7 @@ def check_after(target: Target) -> None:
 def check_alone(target: Target, admin: AdminClient | None = None) -> None:
     """Raise LedgerInUseError if the ledger's group has members, whose commits would overwrite the ledger.
 
-    AccessError if this user may not read the group. For a stream this is checked only after its tasks.
+    Raises AccessError if this user may not read the group. `OnceStreamWriter` calls this after its tasks.
 
     Args:
         target: names the application.
@@ -227,8 +226,8 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
 def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int, Entry | None]:
     """Return the ledger's entry of each partition, once no open transaction could change one.
 
-    A transaction that stays open is ended. Its producer is dead, because no task of this version runs at
-    that time.
+    A transaction that stays open is ended. Its producer is dead, because this is called only while no task
+    of this version runs.
 
     Args:
         admin: a client that a broker has answered.

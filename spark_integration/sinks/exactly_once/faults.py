@@ -124,7 +124,7 @@ def begin(producer: Producer, topic: str) -> int:
 def check_readable(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
     """Return committed offsets unchanged if every one of them could be read.
 
-    KafkaException if one could not, for example while an open transaction would change it.
+    Raises KafkaException if one could not be read, for example while an open transaction would change it.
     """
     for place in places:
         if place.error is not None:

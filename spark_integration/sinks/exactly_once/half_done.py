@@ -57,7 +57,7 @@ def fence(target: Target, partitions: Sequence[int], *, within_s: float | None =
     Args:
         target: names the topic and the application.
         partitions: the partitions that may have an open transaction.
-        within_s: seconds after which no further wave begins; the first one always does. None: no limit.
+        within_s: seconds after which no further wave begins; the first wave always begins. None: no limit.
             After `target.longest_transaction_s` the brokers themselves have ended what was open.
 
     Raises:
@@ -121,11 +121,12 @@ def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
 
 
 def end_half_done(target: Target, partition: int, producer: Producer) -> None:
-    """Abort a half-done transaction whose end the ledger's partition does not have, if no reader saw it.
+    """Abort a half-done transaction that is still open in the ledger's partition, if nobody has read it.
 
-    No reader saw its records if their partition does not have the end either, or if it holds just the
-    committed records that the ledger's last entry counts. Then the transaction is aborted, and its rows are
-    written again. Otherwise nothing is done, because its records may be committed and would be written twice.
+    Nobody has read its records if the transaction is also still open in the partition of the records, or if
+    that partition has only the committed records that the ledger's last entry counts. Then the transaction is
+    aborted, and its rows are written again. Otherwise nothing is done, because its records may be committed
+    and would be written twice.
 
     Args:
         target: names the topic and the application.
@@ -169,9 +170,10 @@ def end_dropped(
 ) -> None:
     """Abort a transaction that is aborted in the ledger, and still open in the partition of its records.
 
-    The marker of the producer's next commit in that partition would commit its records, and the same rows are
-    written again. A transaction that the ledger has as committed is not touched: its last entry counts those
-    records, and it is right that the next transaction commits them.
+    If it stayed open, the marker of the producer's next commit in that partition would commit its records,
+    too, although the same rows are written again. A transaction that is committed in the ledger is not
+    touched: the ledger's last entry counts its records, and it is right that the next commit's marker commits
+    them.
 
     Args:
         admin: asks for the partition's ends.

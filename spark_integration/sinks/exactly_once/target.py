@@ -295,7 +295,7 @@ def _check_count(target: Target) -> None:
 
 
 def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
-    """Raise TopicChangedError if a rerun's rows are placed for another count than those that are written.
+    """Raise TopicChangedError if a rerun's rows are placed for another count than the rows written before.
 
     The topic may have grown since the version began. Then the version is finished on the partitions that it
     began with. Its records lie where they would lie if the topic had grown after the version.
@@ -325,8 +325,8 @@ def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
 def _before(target: Target, partition: int, anchor: Entry | None) -> int:
     """Return the partition count of the version before, for a partition without an entry in the ledger.
 
-    It is 0 if this version is the first one. LedgerMissingError if the partition existed when the version
-    before was written: then its entry is lost, and nobody knows what the partition holds.
+    The count is 0 if this version is the first one. Raises LedgerMissingError if the partition existed when
+    the version before was written: then its entry is lost, and nobody knows what the partition holds.
     """
     if target.version == (target.first_version or 0) and (anchor is None or anchor.version == target.version):
         return 0
