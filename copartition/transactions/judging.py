@@ -133,7 +133,7 @@ def open_transactions(look: Look) -> dict[tuple[int, tuple[str, int]], Transacti
 
 
 def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
-    """Return whether a transaction was aborted between the looks, by a new producer or by its own.
+    """Return whether a transaction was aborted between the looks, by a new producer or by its own producer.
 
     If each transaction raises the epoch (KIP-890), a raised epoch alone is no evidence; then only a new
     producer makes the state Empty.
@@ -214,8 +214,8 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Transactio
 def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[TransactionFault]:
     """Yield a finding for each open transaction that no coordinator knows, in both looks.
 
-    Both looks must show it at the same offset; otherwise it is another transaction of that producer, and
-    alive.
+    Both looks must show the transaction at the same first offset. If the offsets differ, the producer has
+    begun another transaction meanwhile, so it is alive.
     """
     offsets = {
         (place.place, producer.producer, producer.first_offset)
@@ -248,7 +248,8 @@ def _without_transaction(
     assumed = [_CLOCK]
     if hanging:
         assumed.append(f"transaction.max.timeout.ms is its default, {MOST_TIMEOUT_MS:,}")
-    # Only an unknown owner's texts name what may be the case instead, and the way to know it.
+    # `hidden` says why the owner may be unknown although it exists, and `remedy` how to find out. Only the
+    # texts of "unknown owner" use these two.
     again = f"run it again in {duration(max(MOST_TIMEOUT_MS - age_ms, 0))}: then it hangs for certain"
     hidden, remedy = "its markers are on their way", again
     if look.missing_ids:

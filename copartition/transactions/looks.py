@@ -2,8 +2,9 @@
 
 Two kinds of brokers know a transaction. Its coordinator knows the transactional id, its state and its
 partitions (ListTransactions, DescribeTransactions). The leader of each partition knows which producers have
-one open there, and from which offset (DescribeProducers). If a leader has a transaction open that no
-coordinator knows, it hangs: only an operator can end it. `judging` decides what two looks show.
+a transaction open there, and from which offset (DescribeProducers). If a leader has a transaction open that
+no coordinator knows, the transaction hangs: only an operator can end it. `judging` decides what two looks
+show.
 
 Times are milliseconds since 1970; brokers and producers are given by their ids.
 """
@@ -209,7 +210,7 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
         SourceError: the broker cannot be reached or refuses the request.
     """
     with failures(), connect_to(broker.host, broker.port, config) as connection:
-        # The two empty lists are filters by state and by producer id. Empty ones select all transactions.
+        # The two empty lists are filters by state and by producer id. An empty list selects all transactions.
         answer = connection.request("ListTransactions", b"\1\1" + NO_TAGS)
         check_error(answer["error"], _RIGHTS.get(answer["error"]))
         ids = [transaction["id"] for transaction in answer["transactions"]]
@@ -220,7 +221,8 @@ def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
     """Return whether this user may DESCRIBE transactional ids of any name.
 
     The request names a random id that no producer has. A broker refuses it to a user without the right, and
-    otherwise answers that it does not know or does not coordinate the id. No answer counts as no.
+    otherwise answers that it does not know or does not coordinate the id. If the broker does not answer, this
+    returns False.
     """
     try:
         with failures(), connect_to(broker.host, broker.port, config) as connection:
@@ -284,7 +286,7 @@ def _open_producers(
     topics = {topic for topic, _ in places} & cluster.counts.keys()
     leaders = {topic: cluster.leaders(topic) for topic in topics}
     for topic, number in sorted(places):
-        # A transaction may name a partition of a topic that is hidden from this user, or deleted meanwhile.
+        # A transaction may name a partition of a topic that this user may not see, or that is deleted by now.
         leader = leaders[topic][number] if number < len(leaders.get(topic, ())) else None
         if leader is None:
             what = f"the producers of {topic}-{number}: it has no leader"

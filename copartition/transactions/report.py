@@ -77,7 +77,7 @@ def _partition(place: PartitionLook, owners: Owners) -> dict[str, Any]:
     last stable offset. `held` is the distance between end and last stable offset. All are offsets, at least
     0, and null if one of the two ends is unknown.
     """
-    # At least 0: if a topic was recreated, a commit may be beyond the end, and nothing waits.
+    # The lag is at least 0: if a topic was recreated, a commit may be beyond the end, and then nothing waits.
     lag = None if place.committed is None or place.end is None else max(place.end - place.committed, 0)
     readable = (
         None if place.committed is None or place.stable is None else max(place.stable - place.committed, 0)
@@ -106,7 +106,7 @@ def _names(partitions: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def print_transactions(look: Look, answer: Judgement, console: Console, *, full: bool) -> None:
-    """Print what is open, where readers stop, what is wrong and what ends it, and what could not be seen.
+    """Print the open transactions, where readers stop, the findings, and what could not be seen.
 
     Args:
         look: the last look.
@@ -133,7 +133,7 @@ def print_transactions(look: Look, answer: Judgement, console: Console, *, full:
             GridColumn("PARTITIONS", "list"),
         ]
         console.print(Grid(titles, [_transaction_row(transaction, look) for transaction in shown], full=full))
-    # Only partitions that hold readers back, or in which the group has a commit.
+    # The table has only partitions that hold readers back, or in which the group has a commit.
     held = [place for place in look.partitions if place.behind or place.committed is not None]
     if held:
         console.print()
