@@ -123,7 +123,7 @@ def __getattr__(name: str) -> Any:
     try:
         module = import_module(f"{__name__}.{_HOME[name]}")
     except ModuleNotFoundError as error:
-        # Only for packages of the extra "spark" does the message say how to install them. Any other missing
+        # The message about the extra is only for packages that the extra "spark" installs. Any other missing
         # module is a fault of the installation, so its error is shown unchanged.
         package = (error.name or "").partition(".")[0]
         if package not in {"pyspark", "pyarrow", "pandas"}:

@@ -141,7 +141,7 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
     """
     keyed = sf.col("key").isNotNull()
     lows, highs = ([f"{name}{number}" for number in range(topics)] for name in ("low", "high"))
-    # The number of topics that have the key.
+    # `having` is the number of topics that have the key.
     having = reduce(lambda one, other: one + other, [sf.col(low).isNotNull().cast("int") for low in lows])
     common = keyed & (having > 1)
     # `least` and `greatest` skip nulls, so topics that lack the key do not count.

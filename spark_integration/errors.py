@@ -89,7 +89,7 @@ class ReadError(SparkIntegrationError):
 
 
 class ExactlyOnceError(SparkIntegrationError):
-    """Base of the errors of exactly-once writes: the ledger forbids this version now, or in this form."""
+    """Base of the errors of exactly-once writes: the ledger forbids this version now, or with these rows."""
 
 
 class LedgerMissingError(ExactlyOnceError):

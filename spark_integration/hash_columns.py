@@ -48,7 +48,7 @@ def column_function(
 
     # PySpark tells the kind of a UDF from the annotations of the function, so they must stay.
     def through_pandas(values: pd.Series) -> pd.Series:
-        # `from_pandas=False`, because otherwise a NaN would become a null.
+        # `from_pandas` is False, because otherwise a NaN would become a null.
         array = pa.array(values.to_numpy(), input_type, from_pandas=False)
         return function(array).to_pandas(types_mapper={output_type: pd.ArrowDtype(output_type)}.get)
 
@@ -72,8 +72,8 @@ def hash_column(function: HashName, key: Column) -> Column:
         key: a binary column.
     """
     if function == "crc32":
-        # Spark's crc32 is an unsigned number in a bigint. ANSI mode refuses to cast one above 2**31 - 1 to
-        # int, so the shifts extend its sign first.
+        # Spark's crc32 is an unsigned number in a bigint. ANSI mode refuses to cast a number above 2**31 - 1
+        # to int, so the shifts extend its sign first.
         return sf.shiftright(sf.shiftleft(sf.crc32(key), 32), 32).cast("int")
     if function == "murmur2" and (by_kafka := murmur2_expression(key)) is not None:
         return by_kafka
@@ -104,7 +104,7 @@ def arrow_hash(kernel: Kernel) -> ArrowFunction:
     def hashes(keys: pa.Array) -> pa.Array:
         if not len(keys):
             return pa.array([], pa.int32())
-        # By a setting, Spark sends large binaries, whose offsets have 64 bits.
+        # If a setting of Spark says so, keys come as large binaries, whose offsets have 64 bits.
         width = np.int64 if pa.types.is_large_binary(keys.type) else np.int32
         _, offset_buffer, data_buffer = keys.buffers()
         offsets = np.frombuffer(offset_buffer, width)[keys.offset : keys.offset + len(keys) + 1]

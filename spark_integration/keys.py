@@ -81,7 +81,7 @@ def double_key(column: Column | str) -> Column:
 
 
 def uuid_key(column: Column | str) -> Column:
-    """Return a column of UUIDs as text as the bytes of their 36 characters, as `UUIDSerializer` writes them.
+    """Return the bytes of a text column of UUIDs, 36 characters each, as `UUIDSerializer` writes them.
 
     Letters become lower case. A task fails at a text that is no UUID.
     """
@@ -119,7 +119,7 @@ def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_typ
     value = _column(column)
     number = value.cast("float" if arrow_type == pa.float32() else "double")
     to_bytes = column_function(name, _big_endian(arrow_type), arrow_type, pa.binary(), "binary")
-    # In pandas a null is a NaN, whose bytes would be returned. So nulls are put back here.
+    # In pandas a null is a NaN, and the bytes of that NaN would be returned. So nulls are put back here.
     return _require_type(name, value, types, sf.when(value.isNotNull(), to_bytes(number)))
 
 

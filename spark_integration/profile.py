@@ -176,7 +176,7 @@ def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
                 totals[name] += pc.sum(batch[name]).as_py() or 0
             own = pa.Table.from_batches([pa.RecordBatch.from_struct_array(batch["hottest"].flatten())])
             hottest = pa.concat_tables([hottest, own.cast(_KEYS)])
-            # Reduced to `top` keys after each batch, so that memory does not grow with the number of tasks.
+            # Only `top` keys are kept after each batch, so that memory does not grow with the task count.
             hottest = hottest.take(pc.select_k_unstable(hottest, top, _MOST_ROWS))
         yield _row_of_sums(totals | sizes, hottest)
 
@@ -215,7 +215,7 @@ def _profile(row: Row, *, growing: bool, sample: float) -> PartitionProfile:
     return PartitionProfile(
         sizes=scale(row.old),
         keyless=int(scale(row.keyless)),
-        # Not scaled, because a sample does not tell how many keys it has missed.
+        # The number of keys is not scaled, because a sample does not tell how many keys it has missed.
         keys=row.keys,
         hottest=tuple(HotKey(bytes(hot.key), hot.partition, int(scale(hot.rows))) for hot in row.hottest),
         grown_sizes=scale(row.new) if growing else None,

@@ -170,8 +170,8 @@ def assert_routed(
         exists = (belongs >= 0) & (belongs < num_partitions)
         at_home = here.eqNullSafe(sf.pmod(belongs, sf.lit(tasks))) & exists
     strays = rows.where(~at_home)
-    # Whole rows are asked for. For a count alone Spark needs no other columns, so it would run another plan
-    # than that of the write.
+    # Whole rows are collected. For a count alone Spark would need no other columns, and would run another
+    # plan than that of the write.
     examples = strays.take(EXAMPLES)
     if examples:
         shown = "; ".join(

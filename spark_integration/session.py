@@ -136,7 +136,7 @@ def register(spark: SparkSession) -> None:
         _check_python(spark.sparkContext)
     if spark.conf.get(_REGISTERED, None) == "true":
         return  # a second registration would make Spark warn that it has replaced the first one
-    # Imported after the checks, because the module needs the packages that they look for.
+    # These modules are imported after the checks, because they need the packages that the checks look for.
     from spark_integration.packed_source import PackedSource  # noqa: PLC0415
     from spark_integration.reading.source import KafkaDataSource  # noqa: PLC0415
 
@@ -144,7 +144,7 @@ def register(spark: SparkSession) -> None:
         spark.dataSource.register(PackedSource)
     except PySparkException as error:
         # If this package is installed for Spark's own Python, Spark finds the format by itself, and Spark 4.0
-        # refuses another one of the same name. That is fine if both are the same version.
+        # refuses another format of the same name. That is fine if both are the same version.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
         options = {"bootstrap.servers": "any", "subscribe": "any"}

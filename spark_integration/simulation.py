@@ -127,8 +127,8 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
     scenario = cell_scenario(whole, cell)
     strategies = {scenario.assignor}
     for holder in (*scenario.consumers, *scenario.events):
-        # Assignors are named by consumers, by the consumer of an event that lets one join, and by events that
-        # change the assignors of others.
+        # Assignors are named by consumers, by the consumer that an event lets join, and by events that change
+        # the assignors of other consumers.
         strategies |= set(getattr(getattr(holder, "consumer", holder), "assignors", None) or ())
         strategies |= set(getattr(holder, "assignors", None) or ())
     for name in sorted(strategies):
@@ -178,7 +178,7 @@ def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[p
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 try:
-                    # Unpickled here and not by Spark: a missing package then raises inside this `try`.
+                    # `attempt` is unpickled here, not by Spark, so that a missing package raises here.
                     attempt = attempt or pickle.loads(pickled)[1]  # noqa: S301 - Spark will read the same
                     attempt(number)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the driver reports it

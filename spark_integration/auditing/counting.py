@@ -68,7 +68,7 @@ class AuditCounts(NamedTuple):
 
     @classmethod
     def merge(cls, rows: Iterable[Any]) -> AuditCounts:
-        """Return the sum of a topic's dumped counts; `rows` have the columns of `COUNTED`, one at least."""
+        """Return the sum of a topic's dumped counts; `rows` is not empty and has the columns of `COUNTED`."""
         parts = (cls(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms))) for row in rows)
         whole = next(parts)
         for part in parts:

@@ -90,7 +90,7 @@ def audit_records(
         size_of: returns a topic's partition count; None for one more than its highest partition with a
             record.
 
-    Errors as in `audit`.
+    Errors are as in `audit`.
     """
     audits = []
     for topic, counted in sorted(count_topics(records, counts, profiles, size_of).items()):

@@ -171,7 +171,8 @@ def cut_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> lis
     cut = []
     for offsets in full:
         size = offsets.end - offsets.start
-        # In proportion to the number of offsets, as Spark's own source does; no part may be empty.
+        # The number of parts is in proportion to the number of offsets, as in Spark's own source. No part may
+        # be empty.
         parts = min(max(round(size / total * min_partitions), 1), size)
         edges = [offsets.start + size * part // parts for part in range(parts + 1)]
         cut += [offsets._replace(start=start, end=end) for start, end in pairwise(edges)]

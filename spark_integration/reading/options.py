@@ -32,9 +32,9 @@ EARLIEST, LATEST = -2, -1
 # "read_uncommitted" is the default of the Java consumer, and so of Spark's own source; librdkafka's is
 # "read_committed". librdkafka requires a group id, but the group is never joined.
 DEFAULTS = {"isolation.level": "read_uncommitted", "group.id": "copartition"}
-# Nothing is committed to Kafka, because Spark keeps the position. The end of a partition must be reported, or
-# offsets without a record there would be waited for. An offset that is gone must be an error: with another
-# value of `auto.offset.reset` the consumer would silently read on elsewhere.
+# Nothing is committed to Kafka, because Spark keeps the position. The end of a partition must be reported,
+# because a task would otherwise wait for a record at offsets there that have none. An offset that is gone
+# must be an error: with another value of `auto.offset.reset` the consumer would silently read on elsewhere.
 FIXED = {
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
@@ -95,7 +95,7 @@ def read_options(
             "nothing ('startingOffsets' says where to begin)"
         )
     return ReadOptions(
-        # In this order: the user's settings win over defaults, but not over what the source depends on.
+        # The order matters: the user's settings win over defaults, but not over what the source depends on.
         config=DEFAULTS | config | FIXED,
         topics=topics,
         assigned=assigned,

@@ -80,7 +80,7 @@ def wanted_by(filters: Iterable[Any]) -> QueryBounds:
             low, high = _bounds(kind, value)
             first, end = max(first, low), min(end, high)
         elif column == ("timestamp",) and kind in {"GreaterThan", "GreaterThanOrEqual", *_EQUAL}:
-            # One millisecond earlier, because the float may have been rounded up.
+            # The bound is one millisecond earlier, because the float of `timestamp()` may be rounded up.
             time_ms = int(value.timestamp() * 1000) - 1
             since_ms = max(time_ms, 0 if since_ms is None else since_ms)
     return QueryBounds(partitions, first, end, since_ms)

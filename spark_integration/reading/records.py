@@ -106,7 +106,7 @@ def _readers(
                 reader = _RangeReader(offsets, config, fail_on_data_loss=fail_on_data_loss)
                 readers.append(reader)
                 # Ask once for each topic, with a consumer that does not fetch yet. A broker answers the
-                # requests of a connection in order, so behind a fetch this request would have to wait.
+                # requests of a connection in order, so this request would have to wait for an earlier fetch.
                 if offsets.topic not in partitions:
                     partitions[offsets.topic] = reader.existing_partitions()
                 reader.begin(is_there=offsets.partition in partitions[offsets.topic])
@@ -160,8 +160,8 @@ class _RangeReader:
         heard_last = time.monotonic()
         while self._position < end:
             before = self._position
-            # No more messages than the range may have: consume() waits for the whole `_POLL_S` if it gets
-            # fewer than it is asked for.
+            # Ask for no more messages than the range may have: consume() waits for the whole `_POLL_S` if it
+            # gets fewer than it is asked for.
             batch = self.consumer.consume(min(at_once, end - before), _POLL_S)
             records = [message for message in batch if message.error() is None]
             if records:
@@ -171,8 +171,7 @@ class _RangeReader:
                     records = [record for record in records if cast(int, record.offset()) < end]
             if records:
                 size = sum(map(len, records)) + sum(len(record.key() or b"") for record in records)
-                # The next batch asks for as many records as would fill `BATCH_BYTES` if they have the mean
-                # size of these.
+                # Ask next for as many records as fill `BATCH_BYTES` if they are as large as these on average.
                 at_once = min(BATCH_ROWS, max(BATCH_BYTES * len(records) // max(size, 1), 1))
                 yield records
             for message in batch:

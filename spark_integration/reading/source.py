@@ -131,7 +131,7 @@ class _Reader:
 
         Errors are as in `read_ranges`.
         """
-        # If a batch has no partitions, Spark runs one task without one.
+        # If `partitions` returned none, Spark runs one task all the same, and gives it no partition.
         if partition is None or partition.value is None:
             return iter(())
         return read_ranges(
@@ -347,8 +347,8 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         total = sum(backlog.values())
         if total <= most:
             return ends
-        # Computed with whole numbers, which are exact. A partition with a small share of the backlog gets one
-        # offset at least; rounded down to 0 it would never be read.
+        # The shares are computed with whole numbers, which are exact. A partition with a small share of the
+        # backlog gets one offset at least: with a share that is rounded down to 0 it would never be read.
         return {
             place: end if not backlog[place] else starts[place] + max(backlog[place] * most // total, 1)
             for place, end in ends.items()

@@ -216,7 +216,7 @@ def by_partition(offsets: Mapping[int, int], partition: Column) -> Column:
 
 def _last(headers: Column) -> Column:
     """Return the last header; null if there is none."""
-    # `try_element_at`, because `element_at` fails on an empty array in ANSI mode.
+    # `try_element_at` is used, because `element_at` fails on an empty array in ANSI mode.
     return sf.try_element_at(headers, sf.lit(-1))
 
 

@@ -101,7 +101,8 @@ def prepare(target: Target) -> Target:
         # aborted.
         holds = partial(may_hold_records, admin, target, partition, fenced=False)
         check_begins(target, partition, partial(_ask_while_coordinators_move, target, holds))
-    # A version whose driver died may be missing in some partitions only. It must be finished before the next.
+    # A version whose driver died may be missing in some partitions only. It must be finished before the next
+    # version is written.
     last = max((entry.version for entry in ledger.values() if entry is not None), default=target.version)
     behind = [partition for partition, entry in ledger.items() if entry and entry.version < last]
     if last < target.version and behind:
@@ -304,8 +305,8 @@ def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
         try:
             return future.result(ANSWER_WITHIN_S)
         except TimeoutError:
-            # The broker is busy. This becomes librdkafka's own timeout error, which is tried again. If the
-            # broker stays busy, the message names this error.
+            # The broker is busy. librdkafka's own timeout error is raised instead, after which the request is
+            # sent again. If the broker stays busy, the message names this error.
             timed_out = confluent_kafka.KafkaError(confluent_kafka.KafkaError._TIMED_OUT)
             raise confluent_kafka.KafkaException(timed_out) from None
 

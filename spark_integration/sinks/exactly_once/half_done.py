@@ -191,7 +191,7 @@ def _abort_in_partition(target: Target, partition: int, producer: Producer) -> N
     """Abort a transaction with one record in this partition; its marker ends the transaction left open."""
     producer.begin_transaction()
     producer.produce(target.topic, key=b"aborted by copartition", partition=partition)
-    # Without this the abort would drop the queued record, and the partition would get no marker.
+    # Without the flush, the abort would drop the queued record, and the partition would get no marker.
     producer.flush(ANSWER_WITHIN_S)
     producer.abort_transaction(ANSWER_WITHIN_S)
 
@@ -231,7 +231,7 @@ def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
             if message is None:
                 return False  # the broker does not answer
             if message.error() is not None:
-                # There are fewer records than expected if retention or compaction has removed some. Then
-                # other records may hide among the rest, so the answer is no.
+                # The partition ends here. If it has fewer records than expected, retention or compaction has
+                # removed some. Then other records may hide among the rest, so the answer is no.
                 return count == expected
     return False

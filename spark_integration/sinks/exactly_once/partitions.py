@@ -46,8 +46,8 @@ def committed_reader(target: Target) -> confluent_kafka.Consumer:
         "enable.partition.eof": True,
         "auto.offset.reset": "earliest",
     }
-    # The log is off. librdkafka would warn that some settings are for producers only, and of connections that
-    # brokers close while this client waits for the next task. A question that fails raises all the same.
+    # The log is off. librdkafka would warn that some settings are for producers only, and that brokers close
+    # connections while this client waits for the next task. A request that fails raises all the same.
     with machine_faults():
         return confluent_kafka.Consumer({**target.config, **own, "log_level": 0})
 

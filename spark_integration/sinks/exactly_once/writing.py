@@ -165,7 +165,7 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
                 # records after them may be written only if these are the same.
                 elif content.records >= held.records:
                     check_same(target, partition, held, content)
-        # The rows ended before the records that the partition holds: this run has fewer rows.
+        # If the partition holds more records than this run has rows, this run differs from the earlier one.
         if content.records < held.records:
             check_same(target, partition, held, content)
         if not held.done:
