@@ -114,7 +114,7 @@ def __getattr__(name: str) -> Any:
 
     Raises:
         AttributeError: there is no such name.
-        MissingDependencyError: its module needs PySpark, PyArrow or pandas, which is not installed.
+        MissingDependencyError: the name's module needs PySpark, PyArrow or pandas, which is not installed.
     """
     if name == "__version__":
         return version()

@@ -26,7 +26,7 @@ NULLS = "copartition.nulls"
 """Metadata key of a partition column: the `nulls` that `kafka_partition` got for keyless rows."""
 
 LANES = "copartition.lanes"
-"""Metadata key of a partition column: over how many Spark partitions `route` has spread each Kafka partition."""
+"""Metadata key of a partition column: over how many Spark partitions `route` spread each Kafka partition."""
 
 TASKS = "copartition.tasks"
 """Metadata key of a partition column: the number of Spark partitions into which `route` laid the rows."""
@@ -117,7 +117,7 @@ def _partition_of(hashed: Column, count: int, sign: SignRule) -> Column:
     Args:
         hashed: the hash of each key, a signed 32-bit int; a null stays null.
         count: partition count of the topic.
-        sign: what the client does with a negative hash.
+        sign: the client's way to make a partition of a negative hash.
     """
     # An `abs` after the remainder cannot overflow: the remainder is never the lowest 32-bit number.
     if sign == "mask":

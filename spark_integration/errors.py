@@ -156,7 +156,7 @@ def typed_error(error: BaseException) -> CopartitionError | None:
                 ...
 
     Args:
-        error: what a write, an action or `StreamingQuery.awaitTermination` raised.
+        error: the exception that a write, an action or `StreamingQuery.awaitTermination` raised.
     """
     if isinstance(error, CopartitionError):
         return error

@@ -163,7 +163,7 @@ def _summing(num_partitions: int, grown: int, top: int) -> Batches:
 
 
 def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
-    """Return a function for `mapInArrow` that adds up rows of sums; no key is in two of the rows."""
+    """Return a function for `mapInArrow` that adds up rows of sums, of which no two count the same key."""
 
     def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sizes = {"old": np.zeros(num_partitions, np.int64), "new": np.zeros(grown, np.int64)}

@@ -144,7 +144,7 @@ def assert_routed(
     spark_integration.errors.RoutingError: 92 rows are not in the Spark partition of their Kafka partition...
 
     Args:
-        df: what `route` returned, or a DataFrame made from it. Cache it if it is costly to compute.
+        df: the DataFrame that `route` returned, or one made from it. Cache it if it is costly to compute.
         num_partitions: partition count of the topic.
         by: name of the column with the partition.
         lanes: as it was given to `route`.

@@ -31,7 +31,7 @@ def simulate_rebalances(
 ) -> DataFrame:
     """Simulate a scenario many times; each run is a row with `run` and the fields of `RunSummary`.
 
-    This is `simulate_grid` with an empty grid; see there for arguments and errors.
+    This is `simulate_grid` with an empty grid; its arguments and errors are described there.
 
     >>> simulate_rebalances(spark, scenario, 20).selectExpr("round(max(longest_pause_ms)) AS most").first()
     Row(most=47689.0)
@@ -152,7 +152,7 @@ def _first_fault(
         spark: a session.
         task: the function that the real tasks will run; executors only unpickle it, to show that they can.
         attempt: called with each number on executors.
-        numbers: how many numbers there are.
+        numbers: the count of numbers; the highest one is `numbers` - 1.
 
     Returns:
         A row with the `number`, and with the class and message of the error as `text`; None if none fails.

@@ -148,7 +148,7 @@ def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[
     Args:
         records: as in `count_topics`, with the number of the reading task as `task`.
         tallies: topic -> an empty tally with the writers to count for.
-        tasks: how many tasks read the records.
+        tasks: number of tasks that read the records.
     """
     started = {topic: tally.dump() for topic, tally in tallies.items()}
     # In the end the counts of all tasks are in one process. Together they may have `MOST_BLOCKS`, so each
@@ -202,7 +202,7 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
 
     Args:
         started: topic -> a dumped `Tally` without counts, with the writers to count for.
-        most_blocks: how many ranges of offsets a tally may keep.
+        most_blocks: the most ranges of offsets that a tally may keep.
     """
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

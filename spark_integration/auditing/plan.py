@@ -183,7 +183,7 @@ def audit_verdict(audited: DataFrame) -> str:
     It was written by profile 'java' over 12 partitions, which explains 100 of 100 keyed records...
 
     Args:
-        audited: what `audit` returned. Its rows are collected on the driver.
+        audited: the DataFrame that `audit` returned. Its rows are collected on the driver.
 
     Returns:
         One paragraph for each topic, sorted by topic, with an empty line between them.

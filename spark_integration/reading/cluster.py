@@ -17,7 +17,7 @@ from spark_integration.sinks.cluster import first_answer, partition_numbers
 ANSWER_WITHIN_S = 30.0
 
 FEW = 2_000
-"""The most records of ranges that share a task.
+"""The most records that ranges which share a task have together; a longer range has a task of its own.
 
 Partitions with few records share a task with their neighbours, because each task has a cost of its own.
 """
@@ -159,7 +159,7 @@ def cut_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> lis
 
     Args:
         ranges: one for each Kafka partition, in order.
-        min_partitions: how many ranges there should be at least; None cuts none.
+        min_partitions: the fewest ranges that there should be; None cuts no range.
 
     Returns:
         Ranges in the order of topic, partition and offset, none of them empty.
@@ -186,7 +186,8 @@ def together(ranges: Iterable[OffsetRange], most: int = FEW) -> list[list[Offset
 
     Args:
         ranges: ranges that are not empty.
-        most: how many records the ranges that share a task may have together; a longer range has its own.
+        most: the most records that the ranges of one task may have together; a longer range has a task of its
+            own.
     """
     tasks: list[list[OffsetRange]] = []
     room = 0

@@ -54,9 +54,9 @@ class ReadOptions:
         starting: where to begin: EARLIEST, LATEST, or partition -> offset, which may be EARLIEST or LATEST.
         ending: where a batch ends, in the same form; never EARLIEST.
         fail_on_data_loss: whether the read fails if offsets are gone; if False they are skipped.
-        min_partitions: how many Spark partitions there should be at least, if there are as many records. None
+        min_partitions: the fewest Spark partitions that there should be, if there are as many records. None
             for about one for each Kafka partition.
-        max_offsets: how many offsets a micro-batch may have; None for no limit.
+        max_offsets: the most offsets that a micro-batch may have; None for no limit.
         headers: whether the column `headers` is wanted.
     """
 

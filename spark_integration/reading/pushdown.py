@@ -1,7 +1,7 @@
 """Read less for a batch whose query filters by partition, offset or timestamp.
 
-Every filter is given back to Spark, which applies it to the rows. So a record that no filter lets through may
-be read all the same, but a record that the filters let through must never be left out here.
+Every filter is given back to Spark, which applies it to the rows. So a record that the filters exclude may be
+read all the same, but a record that they let through must never be left out here.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ class _RangeReader:
         """Raise DataLossError, unless the option `failOnDataLoss` is "false".
 
         Args:
-            what: what is wrong with the partition, for the message.
+            what: the loss that was found in the partition, as a clause for the message.
         """
         if self._fails:
             topic, partition, start, end = self._range

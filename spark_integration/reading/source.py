@@ -161,7 +161,7 @@ class _Reader:
         """Raise DataLossError, unless the option `failOnDataLoss` is "false".
 
         Args:
-            what: what is missing, for the message.
+            what: the loss that was found, as a clause for the message.
         """
         if self._options.fail_on_data_loss:
             raise DataLossError(
@@ -285,7 +285,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         self._goal = self._latest()
 
     def partitions(self, start: Offsets, end: Offsets) -> list[datasource.InputPartition]:
-        """Return what each task of a micro-batch reads; Spark may ask for the same one after a restart.
+        """Return what each task of a micro-batch reads; after a restart Spark may ask for the same one again.
 
         Args:
             start: the position before the micro-batch, from the checkpoint.
@@ -358,7 +358,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
 def _exact_offsets(
     cluster: ClusterReader, places: list[Place], offsets: int | Mapping[Place, int], option: str
 ) -> dict[Place, int]:
-    """Return the exact offset of each partition that an option means.
+    """Return the exact offset of each partition for which an option's value stands.
 
     Args:
         cluster: asked for the offsets of partitions for which the option says EARLIEST or LATEST.

@@ -42,7 +42,7 @@ MOST_OFFSETS = 20_000_000
 """The most offsets in a micro-batch, which bounds its shuffle; only Spark 4.2 and newer obeys this limit."""
 
 _LONGEST_NAME = 180
-"""Number of characters of a topic's name that fit into the writer's name; Kafka allows 249."""
+"""Number of characters of a topic's name that fit into the writer's name; a topic's name may have 249."""
 
 
 @dataclass(frozen=True, slots=True)

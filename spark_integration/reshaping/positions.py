@@ -232,7 +232,7 @@ def _holds_all(
     """Return whether the rows that were read of the new topic have every record that a group has not read.
 
     Args:
-        found: what `_look` has seen.
+        found: the rows of sums that `_look` returned.
         originals: the number of unread records in the old topic, and the XOR of the hashes of their places.
         starts: new partition -> the first offset that was read.
         new: bounds of the new topic.
@@ -259,7 +259,7 @@ def _positions(
 
     Args:
         rows: rows as `_records` returns them, with every record that a group has not read.
-        found: what `_look` has seen in them.
+        found: the rows of sums that `_look` returned for `rows`.
         commits: group -> old partition -> committed offset, for every old partition.
         new: bounds of the new topic.
     """

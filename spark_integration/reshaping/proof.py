@@ -54,7 +54,7 @@ class Proof:
             the new topic already.
         partitions: new partition -> number of copies that belong there by the profile.
         examples: a sentence for each of some faulty records, at most ten.
-        evidence: what was read and compared, and what is assumed.
+        evidence: the records that were read and compared, and the assumptions.
 
     Example:
         >>> from copartition.kit.evidence import Evidence

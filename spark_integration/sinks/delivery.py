@@ -37,7 +37,8 @@ class Lease:
 
     Attributes:
         producer: belongs to the task until it is given back.
-        asked: topic -> when this producer last told its partition count, in seconds of the monotonic clock.
+        asked: topic -> when this producer last asked for its partition count, in seconds of the monotonic
+            clock.
         _reports: a list with one item, the callback of the task that has the producer now. The producer was
             created with a function that calls this item, so a later task can set its own callback.
     """
@@ -163,7 +164,7 @@ def deliver(
 
 
 def _topics_to_ask(lease: Lease, topics: Iterable[str]) -> list[str]:
-    """Return the topics whose partition count this producer has not told within the last `ASKED_S` seconds.
+    """Return the topics for whose partition count this producer has not asked in the last `ASKED_S` seconds.
 
     Without this, each of many small tasks would ask again what the task before it has just asked.
     """

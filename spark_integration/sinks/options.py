@@ -28,7 +28,10 @@ SPARK_OPTIONS = frozenset({"path", "checkpointlocation", "queryname"})
 """Options of Spark's own that it may pass on to a data source, in lower case; they are ignored."""
 
 ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_", "KAFKA_SSL_")
-"""Environment variables, or prefixes of them, that are settings: KAFKA_SASL_USERNAME is sasl.username."""
+"""Names, or prefixes of names, of environment variables that are settings.
+
+KAFKA_SASL_USERNAME, for example, is the setting sasl.username.
+"""
 
 DEFAULTS = {
     # A record with a key and without a partition goes where the Java producer would put it.

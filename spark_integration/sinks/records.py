@@ -160,9 +160,9 @@ def as_batches(
     Record batches that are larger are cut. Rows are gathered into batches.
 
     Args:
-        items: what Spark hands to a writer: record batches, or rows before Spark 4.1.
-        most_rows: how many rows may be gathered into a batch.
-        most_bytes: about how many bytes of keys and values a batch may have.
+        items: the input that Spark gives to a writer: record batches, or rows before Spark 4.1.
+        most_rows: the most rows that are gathered into a batch.
+        most_bytes: about the most bytes of keys and values that a batch may have.
     """
     for first in items:
         if isinstance(first, pa.RecordBatch):

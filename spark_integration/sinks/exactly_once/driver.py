@@ -233,7 +233,7 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
     Args:
         admin: a client that a broker has answered.
         target: the version.
-        partitions: how many partitions to ask about, from 0 on.
+        partitions: number of partitions to ask about; they are numbered from 0 on.
 
     Returns:
         Partition number -> entry; None for a partition without one.

@@ -59,9 +59,9 @@ def write_exactly_once(
             lost. The ledger is the consumer group `copartition/<app_id>`, which no other program may use.
         config: librdkafka's producer settings, "bootstrap.servers" at least.
         order_by: the column or columns by which the records of a partition, and so of a key, are sorted.
-        tasks: how many Spark tasks write, at most one for each partition. A partition is always written by
-            one task alone. By default two for each core that Spark has now; with dynamic allocation one for
-            each partition, because Spark adds cores only if tasks wait.
+        tasks: number of Spark tasks that write, at most one for each partition. A partition is always written
+            by one task alone. By default two for each core that Spark has now; with dynamic allocation one
+            for each partition, because Spark adds cores only if tasks wait.
         profile: the profile whose rule places keys. By default the one that column `partition` was computed
             with, or else "java".
         partition: "as it is" writes each row to the partition that its column names, whatever its key is.

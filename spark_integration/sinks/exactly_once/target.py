@@ -37,7 +37,7 @@ class Content:
     column counts as a column of nulls.
 
     Attributes:
-        records: how many records have been added so far.
+        records: number of records that have been added so far.
         _streams: the hashes by name, such as "key.length" and "key.data".
     """
 
@@ -66,8 +66,8 @@ class Content:
         Headers are hashed as two columns, their keys and their values.
 
         Args:
-            name: of the column, or of a field within it.
-            column: its values: bytes, text, times or lists of headers.
+            name: name of the column, or of a field within it.
+            column: the column's values: bytes, text, times or lists of headers.
         """
         # Times have no lengths: their microseconds are hashed, and for a null a number that no time has.
         if pa.types.is_timestamp(column.type):
@@ -100,7 +100,7 @@ class Target:
         config: librdkafka's producer settings.
         topic: the topic's name.
         topic_id: the topic's id in the cluster.
-        actual: how many partitions the topic has.
+        actual: number of partitions that the topic has.
         partitions: the partition count for which the rows were placed.
         rule: the rule that says where keyed rows belong; None if it is not known.
         app_id: the application's id, part of each transactional id and of the ledger's group.
@@ -108,7 +108,7 @@ class Target:
         first_version: the version that may begin a ledger, whatever records the topic has. None if the user
             named none: then version 0 may begin one, in partitions without records.
         begun: whether a part of this version is written already, placed for the count `partitions`.
-        shared_by: how many tasks write the version, if they are fewer than its partitions. Task i then writes
+        shared_by: number of tasks that write the version, if it is below `partitions`. Task i then writes
             each partition p with p % shared_by == i. None if each partition has a task of its own.
     """
 

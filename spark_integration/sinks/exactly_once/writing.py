@@ -215,12 +215,12 @@ class _Attempt:
 
     Attributes:
         _content: the records that the task has read so far; `write_partition` adds to it under the lock.
-        _held: what the partition held of this version when the attempt began.
+        _held: the entry that says which records of this version the partition held when the attempt began.
         _failed: the exception that ended the attempt, or None; set under the lock.
         _stuck: True after a call to librdkafka did not return. The producer is not touched after that.
         _timer: commits the open transaction when it is `MOST_AGE_S` old; None while no transaction is open.
         _ends: when the open transaction reaches that age, in seconds of the monotonic clock.
-        _begun_at: how many records `_content` had when the open transaction began.
+        _begun_at: number of records that `_content` had when the open transaction began.
         _since: the end of committed records in the partition at that time (`Entry.since`).
         _last: the partition's entry in the ledger, of any version, as it was read last; None if it has none.
     """
@@ -435,7 +435,7 @@ class _Attempt:
         """Begin a transaction, note how far readers of committed records can read, and start its timer.
 
         Args:
-            begun_at: how many records of the version come before this transaction.
+            begun_at: number of records of the version that come before this transaction.
         """
         self._producer.begin_transaction()
         self._begun_at = begun_at
@@ -469,7 +469,7 @@ class _Attempt:
             raise self._failed
 
     def _stop_timer(self) -> None:
-        """Cancel the timer; that it is None means that no transaction is open."""
+        """Cancel the timer and set it to None, which means that no transaction is open."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
