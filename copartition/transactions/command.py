@@ -1,4 +1,4 @@
-"""The command `copartition transactions`: it shows open transactions, what they hold, and what ends each.
+"""The command `copartition transactions`: it shows open transactions, what they hold, and how to end them.
 
 Modules that only a run needs are imported inside `transactions`, so that `--help` and completion stay quick.
 """

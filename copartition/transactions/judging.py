@@ -33,8 +33,8 @@ class TransactionFault(NamedTuple):
         id: the transactional id; None if no coordinator knows it.
         producer: the producer's id.
         partitions: the partitions that the transaction is open in, by topic and number.
-        what: what is seen, a sentence without a full stop.
-        action: what ends it, with the command if there is one.
+        what: a description of the fault, a sentence without a full stop.
+        action: how to end the fault, with the command if there is one.
         ground: the sources it was read from, and what is assumed.
     """
 
@@ -51,9 +51,10 @@ class Judgement(NamedTuple):
     """The judgement on two looks: what is wrong, and what could not be seen.
 
     Attributes:
-        findings: what is wrong, by transactional id; transactions without a coordinator come last.
-        missing: what one of the looks could not see, each only once.
-        ground: what was read in both looks.
+        findings: the faults that were found, by transactional id; transactions without a coordinator come
+            last.
+        missing: the facts that one of the looks could not see, each fact only once.
+        ground: the sources of the last look, and the assumptions.
     """
 
     findings: tuple[TransactionFault, ...]
@@ -164,7 +165,7 @@ def _make_fault(
         transaction: the transaction at the last look.
         kind: the kind of the finding, a name in `faults.toml`.
         looks: which looks showed it.
-        facts: what the kind's texts name beside the transaction and the number of its partitions.
+        facts: further facts that the kind's texts name, by their names in braces.
     """
     partitions = count(len(transaction.partitions), "partition")
     about = _FAULTS[kind]
@@ -180,9 +181,9 @@ def _make_fault(
 def _open_long(transaction: Transaction, look: Look, servers: str) -> TransactionFault:
     """Return the finding of a transaction that is open for longer than it may be, and what ends it.
 
-    Its coordinator aborts it at the next of its rounds after transaction.timeout.ms is over; until then the
-    user can end it. The number of offsets that it holds back is a lower bound if the look does not show all
-    its partitions.
+    The coordinator aborts the transaction in its first round after transaction.timeout.ms is over; until then
+    the user can end it. The number of offsets that it holds back is a lower bound if the look does not show
+    all its partitions.
     """
     assert transaction.started_ms is not None
     behind = {place.place: place.behind for place in look.partitions}
@@ -212,7 +213,7 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Transactio
 
 
 def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[TransactionFault]:
-    """Yield a finding for each open transaction that no coordinator knows, in both looks.
+    """Yield a finding for each transaction that leaders have open in both looks and no coordinator knows.
 
     Both looks must show the transaction at the same first offset. If the offsets differ, the producer has
     begun another transaction meanwhile, so it is alive.

@@ -111,7 +111,7 @@ class Look(NamedTuple):
         partitions: partitions that a transaction holds, and those of the group, by topic and number.
         sources: the sources that answered, phrases of evidence.
         missing_ids: why `transactions` may lack transactional ids; empty if it has all.
-        missing: what else could not be read.
+        missing: other facts that could not be read.
     """
 
     at_ms: float
@@ -276,7 +276,7 @@ def _open_producers(
     Args:
         cluster: the cluster; one request goes to each leader.
         places: the partitions to ask for.
-        missing: what a leader does not report is added here.
+        missing: a list to which this adds the facts that a leader does not report.
 
     Returns:
         Place -> its producers; an empty tuple if the leader knows no open transaction. Partitions that

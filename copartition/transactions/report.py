@@ -31,7 +31,7 @@ def transactions_json(look: Look, answer: Judgement, group: str | None) -> str:
 
     Args:
         look: the last look.
-        answer: what both looks say.
+        answer: the judgement on both looks.
         group: the group whose commits and lag are shown; None if none was named.
 
     Returns:
@@ -110,8 +110,8 @@ def print_transactions(look: Look, answer: Judgement, console: Console, *, full:
 
     Args:
         look: the last look.
-        answer: what both looks say.
-        console: where to print.
+        answer: the judgement on both looks.
+        console: the console on which this prints.
         full: True to list every transactional id, also without an open transaction, and every cell uncut.
     """
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON needs no rich
