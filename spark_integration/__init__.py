@@ -17,10 +17,10 @@ The modules:
   `errors` has the errors that all of these raise.
 
 In the examples of docstrings `spark` is a session. `df` has 100 rows with columns `key` (user-0 to user-99)
-and `value`. `records` is what Spark's Kafka source reads after the Java producer wrote these rows to a topic
-of 12 partitions. `config` has the settings to reach a cluster with such a topic "orders" and an empty topic
-"orders-18" of 18 partitions. `folder` is an empty folder. In `scenario` one of two consumers crashes after a
-minute.
+and `value`. `records` has the records that Spark's Kafka source reads after the Java producer wrote these
+rows to a topic of 12 partitions. `config` has the settings to reach a cluster with such a topic "orders" and
+an empty topic "orders-18" of 18 partitions. `folder` is an empty folder. In `scenario` one of two consumers
+crashes after a minute.
 
 `_NAMES` lists the public names by the module that has them. A module is loaded when one of its names is first
 used. So `import spark_integration` needs no PySpark, a driver that only computes a column loads no Kafka
@@ -102,7 +102,7 @@ __all__ = list(_HOME)
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not, and none of what this module imports."""
+    """List the public names, loaded or not, and none of the names that this module imports."""
     return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
 
 

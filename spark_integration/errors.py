@@ -118,7 +118,7 @@ def error_text(kind: type[CopartitionError], message: str) -> str:
 
 
 def serializing_advice(spark_type: str) -> str:
-    """Return what a user can do about a key that is neither text nor bytes.
+    """Return advice to users on a key that is neither text nor bytes.
 
     Args:
         spark_type: `simpleString` of the key's type.

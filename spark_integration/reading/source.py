@@ -145,7 +145,7 @@ class _Reader:
         return cluster.places(self._options.topics, self._options.assigned)
 
     def _split(self, ranges: Iterable[OffsetRange]) -> list[datasource.InputPartition]:
-        """Return what each task reads.
+        """Return the ranges of offsets that each task reads.
 
         If `minPartitions` is given, a task reads one range or a part of one. Otherwise it reads one range, or
         several neighbouring ranges with few records.
@@ -186,7 +186,7 @@ class _Pushdown:
         self._reader = reader
 
     def __call__(self, filters: list[Any]) -> list[Any]:
-        """Note what need not be read, and return all filters, so that Spark applies them again."""
+        """Note which records the filters let through, and return all filters: Spark applies them again."""
         self._reader.wanted = wanted_by(filters)
         return filters
 
@@ -204,7 +204,7 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
         self.pushFilters = _Pushdown(self)  # type: ignore[method-assign]
 
     def partitions(self) -> list[datasource.InputPartition]:
-        """Return what each task reads; called by Spark on the driver, once.
+        """Return the ranges of offsets that each task reads; called by Spark on the driver, once.
 
         Raises:
             InvalidConfigError: `startingOffsets` is "latest", or offsets are not given for each partition.
@@ -235,7 +235,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     _kept: ClusterReader | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled for the tasks: all but the clients, as tasks ask the cluster nothing."""
+        """Return the attributes to pickle for the tasks: all but the clients, which tasks do not need."""
         return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def stop(self) -> None:
@@ -285,7 +285,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         self._goal = self._latest()
 
     def partitions(self, start: Offsets, end: Offsets) -> list[datasource.InputPartition]:
-        """Return what each task of a micro-batch reads; after a restart Spark may ask for the same one again.
+        """Return the ranges that each task of a micro-batch reads; Spark may ask again after a restart.
 
         Args:
             start: the position before the micro-batch, from the checkpoint.

@@ -47,7 +47,7 @@ _LONGEST_NAME = 180
 
 @dataclass(frozen=True, slots=True)
 class CopyRound:
-    """Tells what one round of a copy did.
+    """Tells how many records one round of a copy has copied, and how far the copy is behind the old topic.
 
     Attributes:
         number: number of the round; 1 for the first round of this call.

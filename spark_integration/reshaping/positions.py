@@ -94,8 +94,8 @@ def map_positions(
 
     Raises:
         ReshapeError: a group has no commit for an old partition with records, or a commit outside the
-            partition's offsets. What the group would read then depends on `auto.offset.reset` of its
-            members, which no broker shows.
+            partition's offsets. The records that the group would read then depend on `auto.offset.reset` of
+            its members, which no broker shows.
         MissingDependencyError: this Spark has no Python data sources (before 4.0), or confluent-kafka is
             missing.
         UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as in `partition_count`.

@@ -199,7 +199,7 @@ def _key(key: Column) -> Column:
 
 
 def _content(key: Column, headers: Column) -> Column:
-    """Return a 64-bit hash of what a copy must keep: key, value, headers in their order, and timestamp.
+    """Return a 64-bit hash of all that a copy must keep: key, value, headers in their order, and timestamp.
 
     `xxhash64` skips nulls. So this also hashes which parts are null: otherwise a tombstone would equal an
     empty value, and a null key an empty key.
@@ -315,7 +315,7 @@ def _evidence(
     *,
     compacted: bool,
 ) -> Evidence:
-    """Return the evidence of a proof: what was read, and what is assumed.
+    """Return the evidence of a proof: the records that were read, and the assumptions.
 
     Args:
         source: the old topic.

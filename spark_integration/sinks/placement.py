@@ -43,7 +43,7 @@ class KeyRule:
     kernel: Kernel = field(repr=False)
 
     def check(self, key: pa.Array, partition: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
-        """Raise RoutingError if a row's partition is another than the one that its key has by this rule.
+        """Raise RoutingError if a row is in another partition than this rule gives its key.
 
         Args:
             key: the key of each row, as text or bytes.
@@ -70,7 +70,7 @@ class KeyRule:
         )
 
     def way_out(self, count: int) -> str:
-        """Return what a user can do about a row in the wrong partition of a topic with `count` partitions."""
+        """Return advice to users on a row in the wrong partition of a topic with `count` partitions."""
         name = self.profile.name
         return (
             f"{self.origin}. Drop it and compute it last, with kafka_partition('key', {count}, "

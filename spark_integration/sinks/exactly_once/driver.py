@@ -77,7 +77,7 @@ def prepare(target: Target) -> Target:
         BrokerUnreachableError, UnknownTopicError, AccessError, NotEnoughReplicasError: as in `look_up`.
         PartitionCountError: rows were placed for another count than the topic has.
         ExactlyOnceError: a subclass says why the version may not be written.
-        DeliveryError: the cluster does not say what a partition holds.
+        DeliveryError: the cluster does not answer, or refuses for a reason that has no error of its own.
     """
     admin = _admin(target)
     target = look_up(target, admin)
@@ -156,7 +156,7 @@ def check_after(target: Target) -> None:
     Raises:
         HalfWrittenError: the ledger lacks the version in some partitions, which the message names.
         LedgerInUseError: another application has committed to the ledger.
-        DeliveryError: the cluster does not say what the ledger has.
+        DeliveryError: the cluster does not answer, or refuses for a reason that has no error of its own.
     """
     ledger = _ledger(_admin(target), target, target.partitions)
     lacking = [

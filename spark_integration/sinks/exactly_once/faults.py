@@ -75,7 +75,7 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
     left behind.
 
     Args:
-        call: raises or returns; what it raises is raised here.
+        call: returns a result, or raises an error, which is then raised here.
         within_s: seconds to wait.
 
     Raises:
@@ -154,7 +154,7 @@ def is_fenced(error: KafkaError) -> bool:
 
 
 def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
-    """Return our own error for an error of librdkafka, with what to do in its message.
+    """Return our own error for an error of librdkafka; its message says what to do.
 
     Args:
         error: the error of librdkafka.

@@ -58,7 +58,7 @@ def fence(target: Target, partitions: Sequence[int], *, within_s: float | None =
         target: names the topic and the application.
         partitions: the partitions that may have an open transaction.
         within_s: seconds after which no further wave begins; the first wave always begins. None: no limit.
-            After `target.longest_transaction_s` the brokers themselves have ended what was open.
+            After `target.longest_transaction_s` the brokers themselves have ended these transactions.
 
     Raises:
         LedgerInUseError, AccessError, InvalidConfigError, UnknownTopicError, DeliveryError: see `fence_one`.

@@ -90,7 +90,7 @@ def _of(target: Target) -> tuple[object, ...]:
 
 
 def next_record(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:
-    """Return the next record, or the event that marks the end of what this reader may read.
+    """Return the next record, or the event that marks the end of the records that this reader may read.
 
     Args:
         reader: a consumer that is assigned to one partition.

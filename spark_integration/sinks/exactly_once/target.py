@@ -200,7 +200,7 @@ def none_of(target: Target, before: int = 0) -> Entry:
 
 
 def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Entry:
-    """Return what a partition holds of the target's version; raise unless the version may be written now.
+    """Return a partition's entry of the target's version; raise unless the version may be written now.
 
     A version may follow any lower version that is done. It may be run again until a higher version begins.
     The first version finds no entries. After that only a partition that was added to the topic has no entry.
@@ -210,7 +210,8 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
         target: the version to write.
         partition: the partition's number.
         entry: the partition's own entry in the ledger; None if it has none.
-        anchor: the entry of partition 0, which says what the ledger was for if `entry` is None.
+        anchor: the entry of partition 0, which tells the ledger's last version and partition count if `entry`
+            is None; None if partition 0 has no entry, or if it is not needed.
 
     Returns:
         `entry` if it is of this version, else an entry of this version without records.

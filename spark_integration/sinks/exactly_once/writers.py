@@ -67,8 +67,8 @@ class StreamWriter(_StreamWriterBase):  # type: ignore[misc]
     """Writes the micro-batches of a stream.
 
     Spark makes two instances: one that it pickles for the tasks, and one in another process that commits or
-    aborts. Only the first one calls `_ask`, when it is pickled. So if the cluster does not answer what tasks
-    need to know, the micro-batch fails before its tasks write, and not after all of them have written.
+    aborts. Only the first one calls `_ask`, when it is pickled. So if the cluster does not answer, the
+    micro-batch fails before its tasks write, and not after all of them have written.
 
     Attributes:
         _refused: the error that `_ask` raised, which each task raises again; None if there was none.
@@ -94,11 +94,11 @@ class StreamWriter(_StreamWriterBase):  # type: ignore[misc]
 
     @abstractmethod
     def _ask(self) -> None:
-        """Ask the cluster what the tasks need to know, and keep the answers in this writer."""
+        """Ask the cluster for the facts that the tasks need, and keep them in this writer."""
 
     @abstractmethod
     def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
-        """Write one task's rows, and return what the driver needs to know of them."""
+        """Write one task's rows, and return the facts about them that the driver needs."""
 
 
 class OnceStreamWriter(StreamWriter):

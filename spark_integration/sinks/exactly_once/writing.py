@@ -249,7 +249,9 @@ class _Attempt:
             self._producer = confluent_kafka.Producer({**target.config, **own})
 
     def begin(self) -> Entry:
-        """Fence earlier attempts at this partition, and return what they have written of this version.
+        """Fence earlier attempts at this partition, and return the entry of the records that they wrote.
+
+        The entry is of this version; it counts no records if they have written none.
 
         Raises ExactlyOnceError if the ledger forbids to write this version now, and KafkaException if the
         brokers refuse or do not answer.
@@ -358,7 +360,7 @@ class _Attempt:
         self._deliveries.check()
 
     def await_the_other(self, fenced: Exception) -> Entry:
-        """Return what the partition holds once the attempt that fenced this one has finished.
+        """Return the partition's entry of this version once the attempt that fenced this one has finished.
 
         Raises FencedError if that attempt makes no progress for `STANDSTILL_S`.
 
@@ -393,7 +395,7 @@ class _Attempt:
         close(self._producer)
 
     def _standing(self, *, mend: bool = False) -> Entry:
-        """Return what the partition holds of this version, and keep its entry in `_last`.
+        """Return the partition's entry of this version, and keep its last entry in the ledger in `_last`.
 
         If `mend`, a half-done transaction that makes the ledger unreadable is ended first.
         """
