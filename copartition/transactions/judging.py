@@ -1,4 +1,4 @@
-"""Judge two looks at a cluster's transactions: what is wrong, why it matters, and what ends it.
+"""Judge two looks at a cluster's transactions: which faults they show, why these matter, and how to end them.
 
 Markers take a while. So if a leader has a transaction open that no coordinator knows, that is a fault only if
 both looks show it. Times are milliseconds since 1970; brokers and producers are given by their ids.
@@ -26,7 +26,7 @@ _NO_DENIAL = "no ACL denies this user a transactional id or a topic by name"
 
 
 class TransactionFault(NamedTuple):
-    """A fault that two looks show, with what ends it.
+    """A fault that two looks show, and how to end it.
 
     Attributes:
         kind: "open long", "marker missing", "hanging", "unknown owner" or "fenced".
@@ -35,7 +35,7 @@ class TransactionFault(NamedTuple):
         partitions: the partitions that the transaction is open in, by topic and number.
         what: a description of the fault, a sentence without a full stop.
         action: how to end the fault, with the command if there is one.
-        ground: the sources it was read from, and what is assumed.
+        ground: the sources from which the fault was read, and the assumptions.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class TransactionFault(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """The judgement on two looks: what is wrong, and what could not be seen.
+    """The judgement on two looks: the faults, and the facts that could not be seen.
 
     Attributes:
         findings: the faults that were found, by transactional id; transactions without a coordinator come
@@ -70,7 +70,7 @@ class Judgement(NamedTuple):
 def judge_looks(
     first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
 ) -> Judgement:
-    """Return the judgement on two looks at a cluster: the findings, and what a look could not see.
+    """Return the judgement on two looks at a cluster: the findings, and the facts that a look could not see.
 
     Args:
         first: the look to compare with.
@@ -179,7 +179,7 @@ def _make_fault(
 
 
 def _open_long(transaction: Transaction, look: Look, servers: str) -> TransactionFault:
-    """Return the finding of a transaction that is open for longer than it may be, and what ends it.
+    """Return the finding of a transaction that is open for longer than it may be, and how it will end.
 
     The coordinator aborts the transaction in its first round after transaction.timeout.ms is over; until then
     the user can end it. The number of offsets that it holds back is a lower bound if the look does not show
