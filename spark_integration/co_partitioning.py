@@ -96,7 +96,8 @@ def assert_co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | No
         num_partitions: as in `co_partitioned`.
 
     Raises:
-        NotCoPartitionedError: they cannot be joined so, or it is unknown; its `verdict` says why.
+        NotCoPartitionedError: the DataFrames cannot be joined by their Kafka partitions, or it is unknown
+            whether they can; the error's `verdict` says why.
         ColumnError, InvalidConfigError, PartitionCountError: as in `co_partitioned`.
     """
     verdict = co_partitioned(*frames, num_partitions=num_partitions)

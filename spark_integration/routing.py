@@ -1,8 +1,8 @@
 """Lay a DataFrame out as its topic is: Spark partition i holds exactly the rows of Kafka partition i.
 
 Call `route` last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and
-caching. Every operation that shuffles or merges partitions destroys it, which `assert_routed` finds.
-`docs/spark.md` shows joins.
+caching. Every operation that shuffles or merges partitions destroys it; `assert_routed` finds out whether
+that has happened. `docs/spark.md` shows joins.
 """
 
 import difflib

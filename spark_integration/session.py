@@ -46,7 +46,8 @@ def configure_spark_with_kafka(
 
     Args:
         builder: the builder of a classic session. A Connect server has its own jars.
-        version: version of the connector, if there is none with the version of the installed Spark.
+        version: version of the connector; None for that of the installed Spark. Name one if there is no
+            connector of that version.
         jars: paths or URLs of the connector's four jars, and of further ones, for machines without access to
             Maven.
         packages: further Maven coordinates, "group:artifact:version".

@@ -76,7 +76,7 @@ def simulate_grid(
 
     Raises:
         ScenarioError: `runs` or `tasks` is below 1, the seeds would exceed 2**63 - 1, the grid has an unknown
-            axis, or a cell cannot be simulated; the message names it.
+            axis, or a cell cannot be simulated; the message names the axis or the cell.
         UnknownStrategyError: there is no strategy of that name.
         MissingDependencyError: an executor lacks a strategy, or this package in this version.
     """

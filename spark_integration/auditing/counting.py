@@ -36,7 +36,7 @@ HEAD_OF_A_PARTITION = 32
 """Number of records of each partition that the first pass looks at."""
 
 LONGEST_KEY = 1 << 10
-"""Keys with more bytes are not looked at in the first pass, which collects keys on the driver."""
+"""Keys with more bytes than this are left out of the first pass, which collects keys on the driver."""
 
 FEWEST_BLOCKS = 64
 """Each task may keep at least this many ranges of offsets, however many tasks there are."""

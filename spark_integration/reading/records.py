@@ -123,7 +123,8 @@ class _RangeReader:
     """Reads one range of one partition; its client fetches records from `begin` on.
 
     Attributes:
-        consumer: assigned to the partition, a member of no group; the caller closes it.
+        consumer: the consumer, which is assigned to the partition and a member of no group; the caller closes
+            it.
         _position: the next offset to read. It also moves past offsets without a record, such as those of
             transaction markers. The range has been read when the position has reached the range's end.
         _errors: the errors that the client has reported, for the message if no record comes.

@@ -74,7 +74,7 @@ def read_topic(spark: SparkSession, config: Mapping[str, str], topic: str, bound
         spark: a session that knows the format (`register`).
         config: librdkafka's settings.
         topic: name of the topic.
-        bounds: the offsets to read of each of its partitions.
+        bounds: the offsets to read of each of the topic's partitions.
     """
     offsets = {
         name: json.dumps({topic: {str(partition): offset for partition, offset in side.items()}})
@@ -135,8 +135,8 @@ def _settings(config: Mapping[str, str], topics: set[str], name: str) -> dict[st
 
     Args:
         config: librdkafka's settings for a reader.
-        topics: the topics, at least one. A set, because librdkafka cannot read the answer to a request that
-            names a topic twice.
+        topics: the topics, at least one. They are a set, because librdkafka cannot read the answer to a
+            request that names a topic twice.
         name: name of the setting.
 
     Raises:

@@ -36,7 +36,7 @@ class Lease:
         report: the delivery callback, which is called for failures only.
 
     Attributes:
-        producer: belongs to the task until it is given back.
+        producer: the producer, which belongs to the task until `give_back`.
         asked: topic -> when this producer last asked for its partition count, in seconds of the monotonic
             clock.
         _reports: a list with one item, the callback of the task that has the producer now. The producer was
@@ -218,8 +218,8 @@ def send(producer: Producer, deliveries: Deliveries, columns: list[Iterable[Any]
     While the queue is full, this waits for room. A failed delivery is reported to `deliveries` later.
 
     Args:
-        producer: takes the records.
-        deliveries: the failures of this task; looked at while this waits.
+        producer: the producer that takes the records.
+        deliveries: the failures of this task, which are checked while this waits.
         columns: the arguments of `produce`, as `records.records` returns them.
 
     Raises:

@@ -71,7 +71,7 @@ class SinkOptions:
         config: librdkafka's producer settings.
         topic: the topic of every row; None if each row names its own.
         partitions: the partition count for which the rows' partitions were computed.
-        tasks: in how many Spark partitions the rows are laid out, as given to `route`.
+        tasks: number of Spark partitions in which the rows are laid out, as given to `route`.
         profile: the profile with which the rows' partitions were computed.
         partition: `columns.AS_IT_IS` if rows are written to the partition in their column, without a check.
         once: the options of an exactly-once write; None for a write that is at least once.

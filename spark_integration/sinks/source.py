@@ -76,8 +76,8 @@ class _Destination:
     Attributes:
         sink: the options of the write.
         noted: the partition count that the metadata of the partition column notes; None if it notes none.
-        tasks: in how many Spark partitions the rows are laid out, by that metadata or by the option; None if
-            neither says.
+        tasks: number of Spark partitions in which the rows are laid out, by that metadata or by the option;
+            None if neither says.
         rule: the rule that gives each key its partition; None if rows are not checked.
         topics: the topics that may be written; empty until the cluster is asked.
     """

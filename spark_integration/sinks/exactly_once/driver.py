@@ -54,7 +54,7 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
         InvalidConfigError: librdkafka refuses the configuration.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
         UnknownTopicError: the cluster has no such topic.
-        AccessError: this user may not write to it, or not commit offsets of it.
+        AccessError: this user may not write to the topic, or may not commit offsets of it.
         NotEnoughReplicasError: too few replicas of a partition are in sync.
     """
     admin = _admin(target) if admin is None else admin

@@ -50,7 +50,7 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
 
     Args:
         call: gets the seconds that are left, at least 0.1, and may take that long.
-        within_s: for how many seconds the call is repeated.
+        within_s: number of seconds for which the call is repeated.
 
     Raises:
         KafkaException: the call failed with another error, or failed for `within_s` seconds.

@@ -74,7 +74,7 @@ def write_exactly_once(
         ColumnError: the rows have neither a column `key` nor a column `partition` to place them by.
         PartitionCountError: column `partition` was computed for another count than the topic has.
         ExactlyOnceError: a subclass says why the version cannot be written now.
-        RoutingError: a key's partition is another than its row's column says; raised in a task.
+        RoutingError: a row is in another partition than the profile gives its key; raised in a task.
         InvalidConfigError: a setting is unknown or has no valid value, or `profile` and `partition`
             contradict each other.
         UnknownTopicError: the cluster has no such topic.

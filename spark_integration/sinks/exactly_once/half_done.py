@@ -218,7 +218,8 @@ def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
         last: the partition's last entry in the ledger; None if it has none, so that no record is expected.
 
     Returns:
-        False also if this cannot be told: the entry is of an earlier release, or the broker does not answer.
+        True or False. False also if this is unknown, because the entry is of an earlier release or the broker
+        does not answer.
     """
     expected = 0 if last is None else last.added
     since = 0 if last is None else last.since

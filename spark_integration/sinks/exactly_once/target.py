@@ -153,7 +153,7 @@ def target_of(
         placed_for: the partition count for which the rows were placed; None if it is not known.
         rule: the rule that says where keyed rows belong; None if it is not known.
         stream: whether a stream is written, whose versions are its micro-batches.
-        tasks: in how many Spark partitions the rows are laid out; None for one for each Kafka partition.
+        tasks: number of Spark partitions in which the rows are laid out; None for one per Kafka partition.
 
     Raises:
         InvalidConfigError: the options name no topic or no version, or `placed_for` is None.
@@ -257,7 +257,7 @@ def _check_follows(target: Target, partition: int, entry: Entry) -> None:
 
     Args:
         target: the version to write.
-        partition: the partition whose entry it is.
+        partition: the partition of the entry.
         entry: the entry, which may be of the same version or of another topic with the same name.
     """
     where = f"partition {partition}"
