@@ -77,7 +77,8 @@ def judge_looks(
         last: a later look, which the findings describe.
         open_ms: the milliseconds for which a transaction may be open.
         servers: bootstrap servers, for commands that the reader can run.
-        transaction_version: the level of that feature; None if no broker reported it.
+        transaction_version: the cluster's level of the feature transaction.version; None if no broker
+            reported it.
     """
     found = transaction_faults(
         first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version
@@ -142,8 +143,8 @@ def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_versi
     Args:
         earlier: the transactional id at the first look.
         transaction: the same id at the last look.
-        transaction_version: the level of that feature; None if unknown, and then a raised epoch is no
-            evidence.
+        transaction_version: the cluster's level of the feature transaction.version; None if it is unknown,
+            and then a raised epoch is no evidence.
     """
     if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
@@ -164,7 +165,7 @@ def _make_fault(
     Args:
         transaction: the transaction at the last look.
         kind: the kind of the finding, a name in `faults.toml`.
-        looks: which looks showed it.
+        looks: the looks that showed the fault, as words for the evidence.
         facts: further facts that the kind's texts name, by their names in braces.
     """
     partitions = count(len(transaction.partitions), "partition")

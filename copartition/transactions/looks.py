@@ -109,8 +109,8 @@ class Look(NamedTuple):
         at_ms: the time of the look, in milliseconds since 1970, by the clock of this machine.
         transactions: the transactional ids that brokers showed, in the order of their ids.
         partitions: partitions that a transaction holds, and those of the group, by topic and number.
-        sources: the sources that answered, phrases of evidence.
-        missing_ids: why `transactions` may lack transactional ids; empty if it has all.
+        sources: the sources that answered, as phrases for the evidence.
+        missing_ids: the reasons why `transactions` may lack transactional ids; empty if it has all.
         missing: other facts that could not be read.
     """
 
@@ -131,7 +131,7 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
         group: a group whose partitions are shown too; None for none.
 
     Returns:
-        The look. What a broker does not answer, or does not show to this user, is in `missing_ids` or
+        The look. A fact that a broker does not answer, or does not show to this user, is in `missing_ids` or
         `missing` and raises no error, because the rest is worth showing.
     """
     missing_ids: list[Missing] = []
@@ -308,7 +308,8 @@ def _producers_of(
 ) -> dict[Place, tuple[OpenProducer, ...]]:
     """Return what one leader reports of its partitions, as `_open_producers` does.
 
-    A partition that the leader refuses is added to `missing`, with the right or the wait that helps.
+    A partition that the leader refuses is added to `missing`, with the right that this user lacks, or with
+    the advice to run the command again.
 
     Raises:
         SourceError: the leader cannot be reached, or the whole request is refused.

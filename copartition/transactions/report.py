@@ -35,8 +35,8 @@ def transactions_json(look: Look, answer: Judgement, group: str | None) -> str:
         group: the group whose commits and lag are shown; None if none was named.
 
     Returns:
-        JSON text with a newline at its end. Times are ISO 8601 in UTC, offsets numbers, and what is unknown
-        null. Transactions are in the order of their ids, partitions in that of topics and numbers.
+        JSON text with a newline at its end. Times are ISO 8601 in UTC, offsets are numbers, and unknown
+        values are null. Transactions are sorted by their ids, partitions by topic and number.
     """
     owners = open_transactions(look)
     return dump(
