@@ -1,4 +1,4 @@
-"""Compute Kafka's partition of every row of a DataFrame, lay the rows out by it, and write them there.
+"""Compute Kafka's partition of every row of a DataFrame, lay the rows out by it, and write them to Kafka.
 
 In the order of use: `kafka_partition` adds a column, and `route` lays the rows out by it. Then
 `write_exactly_once`, or `format("copartition")` after `register`, or Spark's own connector after
@@ -14,12 +14,13 @@ The modules:
 - `auditing` finds who wrote a topic, `co_partitioning` compares topics, and `profile` looks at rows before
   they are written. `simulation` simulates groups.
 - `session` makes Kafka known to Spark. `shipping` and `packed_source` send this package to executors, and
-  `errors` has what is raised.
+  `errors` has the errors that all of these raise.
 
 In the examples of docstrings `spark` is a session. `df` has 100 rows with columns `key` (user-0 to user-99)
-and `value`. `records` is what Spark's Kafka source reads after the Java producer wrote these rows to a topic
-of 12 partitions. `config` leads to a cluster with such a topic "orders" and an empty topic "orders-18" of 18
-partitions. `folder` is an empty folder. In `scenario` one of two consumers crashes after a minute.
+and `value`. `records` has the records that Spark's Kafka source reads after the Java producer wrote these
+rows to a topic of 12 partitions. `config` has the settings to reach a cluster with such a topic "orders" and
+an empty topic "orders-18" of 18 partitions. `folder` is an empty folder. In `scenario` one of two consumers
+crashes after a minute.
 
 `_NAMES` lists the public names by the module that has them. A module is loaded when one of its names is first
 used. So `import spark_integration` needs no PySpark, a driver that only computes a column loads no Kafka
@@ -61,7 +62,8 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# In the order in which people need them; errors of all packages are in `partitioning.errors`.
+# The modules are in the order in which people need them. Errors that other packages raise, too, are missing
+# here: they are in `partitioning.errors`.
 _NAMES = {
     "columns": ("kafka_partition",),
     "routing": ("route", "assert_routed"),
@@ -100,7 +102,7 @@ __all__ = list(_HOME)
 
 
 def __dir__() -> list[str]:
-    """List the public names, loaded or not, and none of what this module imports."""
+    """List the public names, loaded or not, and none of the names that this module imports."""
     return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
 
 
@@ -112,7 +114,7 @@ def __getattr__(name: str) -> Any:
 
     Raises:
         AttributeError: there is no such name.
-        MissingDependencyError: its module needs PySpark, PyArrow or pandas, which is not installed.
+        MissingDependencyError: the name's module needs PySpark, PyArrow or pandas, which is not installed.
     """
     if name == "__version__":
         return version()
@@ -121,8 +123,8 @@ def __getattr__(name: str) -> Any:
     try:
         module = import_module(f"{__name__}.{_HOME[name]}")
     except ModuleNotFoundError as error:
-        # Only for the packages of the extra. Any other missing module is a fault of the installation, so its
-        # error is shown unchanged.
+        # The message about the extra is only for packages that the extra "spark" installs. Any other missing
+        # module is a fault of the installation, so its error is shown unchanged.
         package = (error.name or "").partition(".")[0]
         if package not in {"pyspark", "pyarrow", "pandas"}:
             raise

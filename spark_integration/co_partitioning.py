@@ -17,7 +17,7 @@ from spark_integration.auditing.plan import audit_records, checked_records
 from spark_integration.errors import NotCoPartitionedError, PartitionCountError
 
 EXAMPLES = 10
-"""Number of keys at most that a verdict shows."""
+"""The most keys that a verdict shows."""
 
 LONGEST = 64
 """Number of bytes up to which keys are compared as they are.
@@ -29,10 +29,10 @@ A longer key is replaced by its first 64 bytes and its SHA-256, 96 bytes togethe
 def co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = None) -> JoinVerdict:
     """Return whether each key is in the same partition of several topics, so that they join by partition.
 
-    Every key of every row is compared, in the JVM: one shuffle of the distinct keys with their partitions,
-    then sums. Which client's rule placed the keys is found as `audit` does it, in Python. The DataFrames are
-    read when this is called, a few times each: cache one that is costly to compute. Works on classic Spark
-    and on Connect.
+    Every key of every row is compared in the JVM, by one shuffle of the distinct keys with their partitions
+    and then by sums. In addition this finds in Python, as `audit` does, which client's rule placed the keys.
+    The DataFrames are read when this is called, a few times each: cache one that is costly to compute. This
+    works on classic Spark and on Connect.
 
     >>> verdict = co_partitioned(records, records)
     >>> verdict.answer, verdict.proof.common, verdict.proof.apart
@@ -96,7 +96,8 @@ def assert_co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | No
         num_partitions: as in `co_partitioned`.
 
     Raises:
-        NotCoPartitionedError: they cannot be joined so, or it is unknown; its `verdict` says why.
+        NotCoPartitionedError: the DataFrames cannot be joined by their Kafka partitions, or it is unknown
+            whether they can; the error's `verdict` says why.
         ColumnError, InvalidConfigError, PartitionCountError: as in `co_partitioned`.
     """
     verdict = co_partitioned(*frames, num_partitions=num_partitions)
@@ -141,13 +142,13 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
     """
     keyed = sf.col("key").isNotNull()
     lows, highs = ([f"{name}{number}" for number in range(topics)] for name in ("low", "high"))
-    # The number of topics that have the key.
+    # `having` is the number of topics that have the key.
     having = reduce(lambda one, other: one + other, [sf.col(low).isNotNull().cast("int") for low in lows])
     common = keyed & (having > 1)
     # `least` and `greatest` skip nulls, so topics that lack the key do not count.
     apart = common & (sf.least(*lows) != sf.greatest(*highs))
     # Examples are chosen by aggregation, without a sort: the keys are divided into ten parts by a hash, and
-    # the lowest key of each part is one. So no key is shown twice.
+    # the lowest key of each part is an example. So no key is shown twice.
     part = sf.pmod(sf.xxhash64("key"), sf.lit(EXAMPLES))
     columns = sf.struct("key", *lows, *highs)
     return places.agg(
@@ -190,7 +191,7 @@ def _example(row: Row, topics: int) -> KeyApart:
 
 
 def _audits(records: Sequence[DataFrame], counts: Sequence[int]) -> list[TopicAudit]:
-    """Return the audit of each DataFrame's topic, all found in one pass over the records.
+    """Return the audit of each DataFrame's topic; the records of all DataFrames are read together.
 
     Args:
         records: rows as `checked_records` returns them.

@@ -14,25 +14,25 @@ from spark_integration.errors import RecordError, error_text
 from spark_integration.hash_columns import hash_column
 
 PARTITIONS = "copartition.partitions"
-"""Metadata of a partition column: the partition count for which it was computed."""
+"""Metadata key of a partition column: the partition count for which it was computed."""
 
 PROFILE = "copartition.profile"
-"""Metadata of a partition column: the profile whose rule placed the keyed rows."""
+"""Metadata key of a partition column: the profile whose rule placed the keyed rows."""
 
 KEY = "copartition.key"
-"""Metadata of a partition column: the name of the column that was hashed, if it was given by name."""
+"""Metadata key of a partition column: the name of the column that was hashed, if it was given by name."""
 
 NULLS = "copartition.nulls"
-"""Metadata of a partition column: the `nulls` that `kafka_partition` got for keyless rows."""
+"""Metadata key of a partition column: the `nulls` that `kafka_partition` got for keyless rows."""
 
 LANES = "copartition.lanes"
-"""Metadata of a partition column: over how many Spark partitions `route` has spread each Kafka partition."""
+"""Metadata key of a partition column: over how many Spark partitions `route` spread each Kafka partition."""
 
 TASKS = "copartition.tasks"
-"""Metadata of a partition column: the number of Spark partitions into which `route` laid the rows."""
+"""Metadata key of a partition column: the number of Spark partitions into which `route` laid the rows."""
 
 SOURCE = "copartition.source"
-"""Metadata of a partition column: the topics from which the rows were read, separated by commas."""
+"""Metadata key of a partition column: the topics from which the rows were read, separated by commas."""
 
 AS_IT_IS = "as it is"
 """Value of the argument `partition` with which rows are not checked: their column decides, not their keys."""
@@ -49,10 +49,10 @@ def kafka_partition(
     """Return the partition into which a client puts each row's key: an int column named `partition`.
 
     The column is computed lazily, on classic Spark and on Connect. Its metadata notes the count, the profile
-    and the key. By it `route` and the sinks refuse a topic with another count, and rows whose key has another
-    partition by this profile. A cast drops the metadata; on Connect `withColumn` drops it, too, so use
-    `select("*", ...)`. A union keeps the metadata of its left side. Executors need NumPy and PyArrow, except
-    for the crc32 profiles.
+    and the key. From these notes `route` and the sinks know to refuse a topic with another count, and rows
+    whose key has another partition by this profile. A cast drops the metadata; on Connect `withColumn` drops
+    it, too, so use `select("*", ...)`. A union keeps the metadata of its left side. Executors need NumPy and
+    PyArrow, except for the crc32 profiles.
 
     >>> df.select("key", kafka_partition("key", 12)).first()
     Row(key='user-0', partition=7)
@@ -95,8 +95,8 @@ def kafka_partition(
     if nulls == "spread":
         if not spread_by:
             raise InvalidConfigError("spread_by names no column; leave it out to spread by all of them")
-        # A hash and not rand(): a task that runs again must place its rows as before. Otherwise a shuffle
-        # would lose some rows and double others.
+        # A hash is used, not rand(): a task that runs again must place its rows as before. Otherwise a
+        # shuffle would lose some rows and double others.
         spread = sf.pmod(sf.xxhash64(*spread_by), sf.lit(count)).cast("int")
         partition = sf.coalesce(partition, spread)
     elif nulls == "error":
@@ -117,7 +117,7 @@ def _partition_of(hashed: Column, count: int, sign: SignRule) -> Column:
     Args:
         hashed: the hash of each key, a signed 32-bit int; a null stays null.
         count: partition count of the topic.
-        sign: what the client does with a negative hash.
+        sign: the client's way to make a partition of a negative hash.
     """
     # An `abs` after the remainder cannot overflow: the remainder is never the lowest 32-bit number.
     if sign == "mask":

@@ -12,14 +12,14 @@ _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration
 _IN_A_COLUMN = re.compile(r"(?:\[USER_RAISED_EXCEPTION\] |RuntimeException: )copartition (\w+): (.+)")
 """Pattern of an error that a column of ours has raised in the JVM.
 
-The words before "copartition" are a part of it, because a failed stream's message has the plan, too, and the
-plan has the texts of all errors that its columns could raise.
+The pattern includes the words before "copartition". Without them it would also match the query plan, which
+the message of a failed stream contains: the plan has the texts of all errors that its columns could raise.
 """
 _SQLSTATE = re.compile(r" SQLSTATE: \w{5}$")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
 _REFUSED = re.compile(r"\[DATATYPE_MISMATCH\.(\w+)\](.*)")
 _CONCAT = re.compile(r'resolve "concat\((.+?)\)" due.*? has the type "(.+?)"\.')
-# Spark 3.5 names the concatenation in its message, newer ones the cast of it.
+# Spark 3.5 names the concatenation in its message; newer versions name the cast of the concatenation.
 _NO_BYTES = re.compile(
     r'resolve "(?:CAST\()?concat\((.+?)\)(?: AS BINARY\))?" due.*?cannot cast "(.+?)" to "BINARY'
 )
@@ -89,11 +89,11 @@ class ReadError(SparkIntegrationError):
 
 
 class ExactlyOnceError(SparkIntegrationError):
-    """Base of the errors of a version that, by the ledger, may not be written now or not in this form."""
+    """Base of the errors of exactly-once writes: the ledger forbids this version now, or with these rows."""
 
 
 class LedgerMissingError(ExactlyOnceError):
-    """The ledger lacks an entry that it should have: it expired or was deleted, or the topic is another."""
+    """The ledger lacks an entry: it expired or was deleted, or another writer wrote the records."""
 
 
 class LedgerAheadError(ExactlyOnceError):
@@ -118,7 +118,7 @@ def error_text(kind: type[CopartitionError], message: str) -> str:
 
 
 def serializing_advice(spark_type: str) -> str:
-    """Return what a user can do about a key that is neither text nor bytes.
+    """Return advice to users on a key that is neither text nor bytes.
 
     Args:
         spark_type: `simpleString` of the key's type.
@@ -156,7 +156,7 @@ def typed_error(error: BaseException) -> CopartitionError | None:
                 ...
 
     Args:
-        error: what a write, an action or `StreamingQuery.awaitTermination` raised.
+        error: the exception that a write, an action or `StreamingQuery.awaitTermination` raised.
     """
     if isinstance(error, CopartitionError):
         return error
@@ -169,7 +169,8 @@ def typed_error(error: BaseException) -> CopartitionError | None:
 
 def _meaning(text: str) -> CopartitionError | None:
     """Return the error of this project that the message of one of Spark's exceptions names; None for none."""
-    # From the end: if an exception was raised while another one was handled, the traceback has it last.
+    # The search begins at the end: if an exception was raised while another one was handled, the traceback
+    # has the later exception last.
     for name, message in (*reversed(_RAISED.findall(text)), *_IN_A_COLUMN.findall(text)):
         kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
         if kind is not None:
@@ -183,9 +184,10 @@ def _meaning(text: str) -> CopartitionError | None:
 
 
 def _of_a_type(text: str) -> ColumnError | None:
-    """Return the error for Spark's refusal of a column's type; None if the column is no key of ours.
+    """Return the error for Spark's refusal of a column's type; None if the text has no refusal known here.
 
-    A row with a map, which cannot be hashed to spread keyless rows, is such a refusal, too.
+    Spark refuses a key of another type than text or bytes. It also refuses a row with a map if rows without a
+    key are to be spread by a hash of the row.
     """
     match = _REFUSED.search(text)
     if match is None:

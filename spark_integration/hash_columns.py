@@ -30,13 +30,13 @@ def column_function(
 ) -> Callable[..., Any]:
     """Return a function of columns that applies a function of Arrow arrays.
 
-    It is an Arrow UDF if this Spark has them (4.1 and newer), otherwise a pandas UDF.
+    The result is an Arrow UDF if this Spark has them (4.1 and newer), otherwise a pandas UDF.
 
     Args:
         name: the name of the function in query plans.
-        function: from one Arrow array to another one of the same length. It must be defined inside another
-            function: only then it is pickled by value, so that executors need NumPy and PyArrow and not this
-            project.
+        function: takes an Arrow array and returns another one of the same length. It must be defined inside
+            another function: only then is it pickled by value, so that executors need NumPy and PyArrow but
+            not this project.
         input_type: type of the array that it gets.
         output_type: type of the array that it returns.
         spark_type: `output_type` as Spark writes it.
@@ -48,7 +48,7 @@ def column_function(
 
     # PySpark tells the kind of a UDF from the annotations of the function, so they must stay.
     def through_pandas(values: pd.Series) -> pd.Series:
-        # `from_pandas=False`, because otherwise a NaN would become a null.
+        # `from_pandas` is False, because otherwise a NaN would become a null.
         array = pa.array(values.to_numpy(), input_type, from_pandas=False)
         return function(array).to_pandas(types_mapper={output_type: pd.ArrowDtype(output_type)}.get)
 
@@ -56,7 +56,8 @@ def column_function(
     return functions.pandas_udf(through_pandas, spark_type)  # type: ignore[no-any-return]
 
 
-# The UDFs use the kernels of this package, which must be pickled with them.
+# The UDFs use the kernels of `partitioning.hashing`, which must be pickled with them: executors may not have
+# this project.
 send_by_value("partitioning.hashing")
 
 Kernel = Callable[[NDArray[Any], NDArray[np.uint8]], NDArray[np.int32]]
@@ -71,8 +72,8 @@ def hash_column(function: HashName, key: Column) -> Column:
         key: a binary column.
     """
     if function == "crc32":
-        # Spark's crc32 is an unsigned number in a bigint. ANSI mode refuses to cast one above 2**31 - 1 to
-        # int, so the shifts extend its sign first.
+        # Spark's crc32 is an unsigned number in a bigint. ANSI mode refuses to cast a number above 2**31 - 1
+        # to int, so the shifts extend its sign first.
         return sf.shiftright(sf.shiftleft(sf.crc32(key), 32), 32).cast("int")
     if function == "murmur2" and (by_kafka := murmur2_expression(key)) is not None:
         return by_kafka
@@ -103,7 +104,7 @@ def arrow_hash(kernel: Kernel) -> ArrowFunction:
     def hashes(keys: pa.Array) -> pa.Array:
         if not len(keys):
             return pa.array([], pa.int32())
-        # By a setting, Spark sends large binaries, whose offsets have 64 bits.
+        # If a setting of Spark says so, keys come as large binaries, whose offsets have 64 bits.
         width = np.int64 if pa.types.is_large_binary(keys.type) else np.int32
         _, offset_buffer, data_buffer = keys.buffers()
         offsets = np.frombuffer(offset_buffer, width)[keys.offset : keys.offset + len(keys) + 1]
@@ -120,12 +121,13 @@ def murmur2_expression(key: Column) -> Column | None:
     """Return `Utils.murmur2(key)` of a binary column as an expression of the JVM; None if that is impossible.
 
     If kafka-clients is on Spark's class path, as with Spark's Kafka connector, this is as fast as Spark's own
-    `hash`. It is the only function that uses Spark's private classes, and its caller works without it.
+    `hash`. Only this function and its helpers use Spark's private classes. If it returns None, its caller
+    hashes with NumPy.
 
     Args:
         key: a binary column. The result is an int column, null for a null key.
     """
-    # `vars` and no `getattr`: a Connect column takes an unknown attribute for a field of its value.
+    # `vars` is used, not `getattr`: a Connect column takes an unknown attribute for a field of its value.
     java_column = vars(key).get("_jc")
     context: Any = None if java_column is None else SparkContext._active_spark_context  # noqa: SLF001
     if context is None:
@@ -140,7 +142,8 @@ def murmur2_expression(key: Column) -> Column | None:
 def _through_expression(jvm: Any, java_column: Any) -> Any:
     """Return a Java column that calls murmur2 on a Java column.
 
-    Py4JError or TypeError if the class path lacks kafka-clients, or this Spark has other private classes.
+    Raises Py4JError or TypeError if the class path lacks kafka-clients, or if this Spark has other private
+    classes.
     """
     sql = jvm.org.apache.spark.sql
     murmur2_class = jvm.org.apache.spark.util.Utils.classForName(KAFKA_UTILS, True, False)

@@ -1,8 +1,8 @@
 """Serialize keys as the Java client does, as binary columns for `kafka_partition` and for the sinks.
 
-Kafka hashes the serialized key. The number 21 as a long, as an int and as text are three different keys, in
-three partitions. A key of a schema registry (Avro, JSON Schema, Protobuf) begins with the id of its schema,
-so it must be serialized by that registry's own serializer first.
+Kafka hashes the serialized key. The number 21 as a long, as an int and as text are three different keys,
+usually in three different partitions. A key of a schema registry (Avro, JSON Schema, Protobuf) begins with
+the id of its schema, so it must be serialized by that registry's own serializer first.
 
 `partitioning.serializers` makes the same bytes for a single key.
 """
@@ -29,9 +29,9 @@ send_by_value("partitioning.serializers")  # a UDF below uses `big_endian` of it
 
 
 def key_bytes(column: Column | str) -> Column:
-    """Return the bytes of a string or binary column; for another type a column that fails each task.
+    """Return the bytes of a string or binary column; if the column has another type, tasks that read it fail.
 
-    For a struct, an array or a map Spark itself refuses to plan the query.
+    If the column is a struct, an array or a map, Spark itself refuses to plan the query.
     """
     value = _column(column)
     advice = sf.lit(serializing_advice("any other"))
@@ -47,38 +47,44 @@ def key_bytes(column: Column | str) -> Column:
 
 
 def string_key(column: Column | str) -> Column:
-    """`StringSerializer`: the UTF-8 bytes of a string column."""
+    """Return the UTF-8 bytes of a string column, as `StringSerializer` writes them."""
     value = _column(column)
     return _require_type("string_key", value, ("string",), value.cast("binary"))
 
 
 def short_key(column: Column | str) -> Column:
-    """`ShortSerializer`: two bytes, big-endian, of a tinyint or smallint column."""
+    """Return a tinyint or smallint column as two bytes, big-endian, as `ShortSerializer` writes it."""
     return _integer("short_key", column, ("tinyint", "smallint"), 2)
 
 
 def integer_key(column: Column | str) -> Column:
-    """`IntegerSerializer`: four bytes, big-endian, of an int column or a narrower one."""
+    """Return an int column or a narrower one as four bytes, big-endian, as `IntegerSerializer` writes it."""
     return _integer("integer_key", column, ("tinyint", "smallint", "int"), 4)
 
 
 def long_key(column: Column | str) -> Column:
-    """`LongSerializer`: eight bytes, big-endian, of a bigint column or a narrower one."""
+    """Return a bigint column or a narrower one as eight bytes, big-endian, as `LongSerializer` writes it."""
     return _integer("long_key", column, ("tinyint", "smallint", "int", "bigint"), 8)
 
 
 def float_key(column: Column | str) -> Column:
-    """`FloatSerializer`: four bytes, big-endian, of a float column."""
+    """Return a float column as four bytes, big-endian, as `FloatSerializer` writes it."""
     return _floating("float_key", column, ("float",), pa.float32())
 
 
 def double_key(column: Column | str) -> Column:
-    """`DoubleSerializer`: eight bytes, big-endian, of a double or float column; every NaN is the same key."""
+    """Return a double or float column as eight bytes, big-endian, as `DoubleSerializer` writes it.
+
+    Every NaN becomes the same key.
+    """
     return _floating("double_key", column, ("float", "double"), pa.float64())
 
 
 def uuid_key(column: Column | str) -> Column:
-    """`UUIDSerializer`: the 36 characters, in lower case, of a string of a UUID; fails on other text."""
+    """Return the bytes of a text column of UUIDs, 36 characters each, as `UUIDSerializer` writes them.
+
+    Letters become lower case. A task fails at a text that is no UUID.
+    """
     value = _column(column)
     fault = sf.raise_error(sf.concat(sf.lit(error_text(RecordError, "uuid_key() takes UUIDs, not ")), value))
     checked = sf.when(value.isNull() | value.rlike(f"^{UUID_PATTERN}$"), sf.lower(value)).otherwise(fault)
@@ -113,7 +119,7 @@ def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_typ
     value = _column(column)
     number = value.cast("float" if arrow_type == pa.float32() else "double")
     to_bytes = column_function(name, _big_endian(arrow_type), arrow_type, pa.binary(), "binary")
-    # In pandas a null is a NaN, whose bytes would be returned. So nulls are put back here.
+    # In pandas a null is a NaN, and the bytes of that NaN would be returned. So nulls are put back here.
     return _require_type(name, value, types, sf.when(value.isNotNull(), to_bytes(number)))
 
 

@@ -1,9 +1,9 @@
 """Compress the data source, because Spark sends it with each task although tasks do not need it.
 
 Spark sends the class of a data source with each task of a read or a write, though no task uses it. Each task
-of a read also gets an object of it, of which it asks only the name. Pickled by value, `KafkaDataSource` has
-half a megabyte, each time. Then Spark warns about large task binaries, twice in each micro-batch, and each
-task of a read spends 13 ms to unpickle what it does not need.
+of a read also gets an instance of the class, and asks it only for its name. Pickled by value,
+`KafkaDataSource` would add half a megabyte to each task. Spark would then warn about large task binaries
+twice in each micro-batch, and each task of a read would spend 13 ms on unpickling what it does not need.
 """
 
 from __future__ import annotations

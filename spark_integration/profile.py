@@ -38,8 +38,10 @@ class PartitionProfile:
         keyless: number of rows whose key the client does not hash.
         keys: number of distinct keys, of the sample if rows were sampled.
         hottest: the keys with the most rows, in descending order of rows.
-        grown_sizes: as `sizes`, for the partition count `grow_to`; None if none was given.
-        moved: number of keyed rows whose key gets another partition by that growth; None if none was given.
+        grown_sizes: as `sizes`, for the partition count `grow_to`; None if `grow_to` was not given or is
+            equal to the partition count.
+        moved: number of keyed rows whose key gets another partition by that growth; None if `grown_sizes` is
+            None.
     """
 
     sizes: NDArray[np.int64]
@@ -62,7 +64,7 @@ class PartitionProfile:
 
     @property
     def moved_share(self) -> float | None:
-        """Share of the keyed rows that the growth moves to another partition; None if none was given."""
+        """Share of the keyed rows that the growth moves to another partition; None if there is no growth."""
         keyed = self.rows - self.keyless
         return None if self.moved is None else self.moved / keyed if keyed else 0.0
 
@@ -161,7 +163,7 @@ def _summing(num_partitions: int, grown: int, top: int) -> Batches:
 
 
 def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
-    """Return a function for `mapInArrow` that adds up rows of sums; no key is in two of the rows."""
+    """Return a function for `mapInArrow` that adds up rows of sums, of which no two count the same key."""
 
     def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sizes = {"old": np.zeros(num_partitions, np.int64), "new": np.zeros(grown, np.int64)}
@@ -174,7 +176,7 @@ def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
                 totals[name] += pc.sum(batch[name]).as_py() or 0
             own = pa.Table.from_batches([pa.RecordBatch.from_struct_array(batch["hottest"].flatten())])
             hottest = pa.concat_tables([hottest, own.cast(_KEYS)])
-            # Reduced to `top` keys after each batch, so that memory does not grow with the number of tasks.
+            # Only `top` keys are kept after each batch, so that memory does not grow with the task count.
             hottest = hottest.take(pc.select_k_unstable(hottest, top, _MOST_ROWS))
         yield _row_of_sums(totals | sizes, hottest)
 
@@ -213,7 +215,7 @@ def _profile(row: Row, *, growing: bool, sample: float) -> PartitionProfile:
     return PartitionProfile(
         sizes=scale(row.old),
         keyless=int(scale(row.keyless)),
-        # Not scaled, because a sample does not tell how many keys it has missed.
+        # The number of keys is not scaled, because a sample does not tell how many keys it has missed.
         keys=row.keys,
         hottest=tuple(HotKey(bytes(hot.key), hot.partition, int(scale(hot.rows))) for hot in row.hottest),
         grown_sizes=scale(row.new) if growing else None,

@@ -1,8 +1,8 @@
 """Lay a DataFrame out as its topic is: Spark partition i holds exactly the rows of Kafka partition i.
 
 Call `route` last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and
-caching. Every operation that shuffles or merges partitions destroys it, which `assert_routed` finds.
-`docs/spark.md` shows joins.
+caching. Every operation that shuffles or merges partitions destroys it; `assert_routed` finds out whether
+that has happened. `docs/spark.md` shows joins.
 """
 
 import difflib
@@ -54,8 +54,9 @@ def route(
     arrive in no particular order: call `sortWithinPartitions` afterwards if their order in the topic matters.
 
     Each row's partition is compared with the one that the profile gives its key. A task fails at the first
-    keyed row that differs, and the error shows its key. A DataFrame that was read from Kafka or files may
-    have a column `partition` of another topic or another key. The comparison hashes each key once more.
+    keyed row that differs, and the error shows its key. This check is needed because a DataFrame that was
+    read from Kafka or files may have a column `partition` of another topic or another key. The check hashes
+    each key once more.
 
     >>> routed = route(df.select("*", kafka_partition("key", 12)), 12)
     >>> routed.selectExpr("spark_partition_id() AS task", "partition").first()
@@ -65,18 +66,18 @@ def route(
         df: rows with their Kafka partition, as `kafka_partition` computes it.
         num_partitions: partition count of the topic.
         by: name of the column with the partition. It comes back as an int; a task fails at the first null or
-            value outside 0 .. num_partitions - 1, which its error names. The count and the layout are noted
-            in its metadata. By these notes a sink refuses a topic with another count, and an exactly-once
-            write of rows in lanes.
+            value outside 0 .. num_partitions - 1, and the error names the value. The count and the layout
+            are noted in the column's metadata. From these notes a sink knows to refuse a topic with another
+            count, and to refuse an exactly-once write of rows in lanes.
         lanes: number of Spark partitions (and tasks) for each Kafka partition, for topics with fewer
             partitions than the cluster has cores. Spark partition i then holds a part of Kafka partition
             i // lanes. All rows of a key are in one lane, so their order can be kept; the order between keys
-            cannot. Rows without a key, by the profile that the column notes, are spread over the lanes by a
+            cannot. Rows that have no key by the rule of the noted profile are spread over the lanes by a
             hash of the whole row.
         tasks: number of Spark partitions (and tasks) for all Kafka partitions together, at most and by
             default `num_partitions`. Spark partition i then holds exactly the Kafka partitions p with
-            p % tasks == i. It is for topics with many partitions and few rows. Before an exactly-once write,
-            call `sortWithinPartitions("partition", ...)` afterwards.
+            p % tasks == i. It is for topics with many partitions and few rows. For an exactly-once write,
+            call `sortWithinPartitions("partition", ...)` between `route` and the write.
         key: the column of the serialized key, or its name, by which rows are compared and get their lanes. By
             default the column that `kafka_partition` has noted, or else column `key`.
         profile: the profile whose rule places the keys; by default the noted one, or else "java".
@@ -112,7 +113,7 @@ def route(
     if lanes > 1:
         lane = sf.pmod(_lane_hash(df, _key_column(df, name), field.metadata.get(PROFILE)), sf.lit(lanes))
         target = (target * lanes + lane).cast("int")
-    # `hasattr` of the type, because a DataFrame takes any unknown attribute for a column.
+    # `hasattr` asks the type, because a DataFrame takes any unknown attribute for a column.
     if hasattr(type(checked), "repartitionById"):
         # Spark itself computes the remainder by `layout`. So it knows that two DataFrames with equal `tasks`
         # are laid out alike, and joins them without a shuffle.
@@ -143,7 +144,7 @@ def assert_routed(
     spark_integration.errors.RoutingError: 92 rows are not in the Spark partition of their Kafka partition...
 
     Args:
-        df: what `route` returned, or a DataFrame made from it. Cache it if it is costly to compute.
+        df: the DataFrame that `route` returned, or one made from it. Cache it if it is costly to compute.
         num_partitions: partition count of the topic.
         by: name of the column with the partition.
         lanes: as it was given to `route`.
@@ -169,8 +170,8 @@ def assert_routed(
         exists = (belongs >= 0) & (belongs < num_partitions)
         at_home = here.eqNullSafe(sf.pmod(belongs, sf.lit(tasks))) & exists
     strays = rows.where(~at_home)
-    # Whole rows are asked for. For a count alone Spark needs no other columns, so it would run another plan
-    # than that of the write.
+    # Whole rows are collected. For a count alone Spark would need no other columns, and would run another
+    # plan than that of the write.
     examples = strays.take(EXAMPLES)
     if examples:
         shown = "; ".join(
@@ -335,7 +336,7 @@ def checked_partition(
 def _partition_field(
     df: DataFrame, num_partitions: int, by: str, lanes: int, tasks: int | None
 ) -> StructField:
-    """Return the field of the partition column after checks of all arguments of `route` and of its metadata.
+    """Check the arguments of `route` and the partition column's metadata, and return the column's field.
 
     Raises:
         InvalidPartitionCountError: a number is out of range, or `lanes` and `tasks` are both given.
@@ -370,7 +371,7 @@ def _partition_field(
 
 
 def _existing(df: DataFrame, name: str) -> StructField:
-    """Return the field of this name; ColumnError, which names the closest one, if there is none."""
+    """Return the field of this name; if there is none, raise a ColumnError that names the closest one."""
     fields = {field.name: field for field in df.schema.fields}
     if name not in fields:
         close = difflib.get_close_matches(name.lower(), {n.lower() for n in fields}, n=1)

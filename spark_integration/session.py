@@ -46,7 +46,8 @@ def configure_spark_with_kafka(
 
     Args:
         builder: the builder of a classic session. A Connect server has its own jars.
-        version: version of the connector, if there is none with the version of the installed Spark.
+        version: version of the connector; None for that of the installed Spark. Name one if there is no
+            connector of that version.
         jars: paths or URLs of the connector's four jars, and of further ones, for machines without access to
             Maven.
         packages: further Maven coordinates, "group:artifact:version".
@@ -136,7 +137,7 @@ def register(spark: SparkSession) -> None:
         _check_python(spark.sparkContext)
     if spark.conf.get(_REGISTERED, None) == "true":
         return  # a second registration would make Spark warn that it has replaced the first one
-    # Imported after the checks, because the module needs the packages that they look for.
+    # These modules are imported after the checks, because they need the packages that the checks look for.
     from spark_integration.packed_source import PackedSource  # noqa: PLC0415
     from spark_integration.reading.source import KafkaDataSource  # noqa: PLC0415
 
@@ -144,7 +145,7 @@ def register(spark: SparkSession) -> None:
         spark.dataSource.register(PackedSource)
     except PySparkException as error:
         # If this package is installed for Spark's own Python, Spark finds the format by itself, and Spark 4.0
-        # refuses another one of the same name. That is fine if both are the same version.
+        # refuses another format of the same name. That is fine if both are the same version.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
         options = {"bootstrap.servers": "any", "subscribe": "any"}
@@ -158,9 +159,9 @@ def register(spark: SparkSession) -> None:
 
 
 def _check_python(context: "SparkContext") -> None:
-    """Warn if the workers' Python was not chosen, and is not that of the active virtual environment."""
+    """Warn if PYSPARK_PYTHON is not set and the workers' Python is not the active virtual environment's."""
     executable = shutil.which(context.pythonExec)
-    # Only with a local master, because the Python of other machines cannot be seen from here.
+    # This warns only if the master is local, because the Python of other machines cannot be seen from here.
     in_environment = sys.prefix != sys.base_prefix and "PYSPARK_PYTHON" not in os.environ
     if not in_environment or executable is None or not str(context.master).startswith("local"):
         return

@@ -53,7 +53,7 @@ def ship(spark: SparkSession) -> None:
     Args:
         spark: a session, classic or Connect.
     """
-    # `hasattr` of the type, because a Connect session answers for any attribute.
+    # `hasattr` asks the type, because a Connect session claims to have any attribute.
     if hasattr(type(spark), "addArtifacts"):
         spark.addArtifacts(str(_packed_once()), pyfile=True)
     else:
@@ -84,7 +84,7 @@ def _pack(file: Path) -> Path:
             for path in sorted(home.rglob("*")):
                 if path.is_file() and "__pycache__" not in path.parts:
                     name = str(Path(package) / path.relative_to(home))
-                    # With a fixed date, so that the hash in the file's name depends on the content only, not
-                    # on when it was packed.
+                    # The date is fixed, so that the hash in the zip file's name depends only on the content,
+                    # not on the time of packing.
                     packed.writestr(zipfile.ZipInfo(name, _ANY_DAY), path.read_bytes(), zipfile.ZIP_DEFLATED)
     return file

@@ -31,7 +31,7 @@ def simulate_rebalances(
 ) -> DataFrame:
     """Simulate a scenario many times; each run is a row with `run` and the fields of `RunSummary`.
 
-    This is `simulate_grid` with an empty grid; see there for arguments and errors.
+    This is `simulate_grid` with an empty grid; its arguments and errors are described there.
 
     >>> simulate_rebalances(spark, scenario, 20).selectExpr("round(max(longest_pause_ms)) AS most").first()
     Row(most=47689.0)
@@ -52,8 +52,8 @@ def simulate_grid(
     A *cell* is one combination. A row has the cell's settings, `run` (from 0) and the fields of `RunSummary`.
 
     Run i of every cell has the seed `scenario.seed + i`, so all cells get the same random numbers. The rows
-    and their order do not depend on the number of tasks, and stay the same if a task runs again. (Not if the
-    scenario's `costs.assignor_ms` is "measured".) The first run of each cell is made on executors when this
+    and their order do not depend on the number of tasks, and stay the same if a task runs again, unless the
+    scenario's `costs.assignor_ms` is "measured". The first run of each cell is made on executors when this
     is called, so a setting that cannot be simulated, or a package that executors lack, raises an error here.
     The other runs are made when the DataFrame is used; cache it to use it twice. Executors need this package
     (`shipping.ship`).
@@ -70,13 +70,13 @@ def simulate_grid(
             second; "load.zipf"; and settings such as "session.timeout.ms". In column names, dots become
             underscores.
         runs: number of runs of each cell, 1 or more.
-        tasks: number of Spark tasks that share the runs; by default one for each core. A task has runs of as
-            many cells as it can, and builds only the scenarios of these. A task costs 50 to 80 ms in itself,
-            so give it work for a second or more.
+        tasks: number of Spark tasks that share the runs; by default one for each core. A task gets runs of
+            as many different cells as possible, and builds the scenarios of these cells only. A task costs
+            50 to 80 ms in itself, so give it work for a second or more.
 
     Raises:
         ScenarioError: `runs` or `tasks` is below 1, the seeds would exceed 2**63 - 1, the grid has an unknown
-            axis, or a cell cannot be simulated; the message names it.
+            axis, or a cell cannot be simulated; the message names the axis or the cell.
         UnknownStrategyError: there is no strategy of that name.
         MissingDependencyError: an executor lacks a strategy, or this package in this version.
     """
@@ -91,8 +91,8 @@ def simulate_grid(
         types = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
         schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()])
         for batch in batches:
-            # Row n is a run of cell n modulo the number of cells. Some cells take longer than others: every
-            # task gets runs of all of them.
+            # Row n is a run of cell n modulo the number of cells. Some cells take longer than others, and so
+            # every task gets runs of slow and of quick cells.
             rows = grid_rows(plan, every, batch.column(0).to_pylist())
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
@@ -102,8 +102,8 @@ def simulate_grid(
     # One run of each cell is made now, on executors. A fault would otherwise appear hours later, in the
     # middle of the grid.
     if fault := _first_fault(spark, run, attempt, len(every)):
-        # Most faults are in the cell: then this raises the same error, with its class. Otherwise the executor
-        # lacks something.
+        # The run is tried again on the driver. Most faults are in the cell: then this raises the same error,
+        # with its class. If it succeeds here, the executor lacks something.
         attempt(fault.number)
         raise MissingDependencyError(
             f"executors cannot run this ({fault.text}): send them this package with "
@@ -127,8 +127,8 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
     scenario = cell_scenario(whole, cell)
     strategies = {scenario.assignor}
     for holder in (*scenario.consumers, *scenario.events):
-        # Assignors are named by consumers, by the consumer of an event that lets one join, and by events that
-        # change the assignors of others.
+        # Assignors are named by consumers, by the consumer that an event lets join, and by events that change
+        # the assignors of other consumers.
         strategies |= set(getattr(getattr(holder, "consumer", holder), "assignors", None) or ())
         strategies |= set(getattr(holder, "assignors", None) or ())
     for name in sorted(strategies):
@@ -152,7 +152,7 @@ def _first_fault(
         spark: a session.
         task: the function that the real tasks will run; executors only unpickle it, to show that they can.
         attempt: called with each number on executors.
-        numbers: how many numbers there are.
+        numbers: the count of numbers; the highest one is `numbers` - 1.
 
     Returns:
         A row with the `number`, and with the class and message of the error as `text`; None if none fails.
@@ -178,7 +178,7 @@ def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[p
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 try:
-                    # Unpickled here and not by Spark: a missing package then raises inside this `try`.
+                    # `attempt` is unpickled here, not by Spark, so that a missing package raises here.
                     attempt = attempt or pickle.loads(pickled)[1]  # noqa: S301 - Spark will read the same
                     attempt(number)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the driver reports it

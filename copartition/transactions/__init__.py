@@ -1,5 +1,5 @@
-"""Find the open transactions of a cluster, what they hold back from readers, and what ends each.
+"""Find the open transactions of a cluster, the offsets that they hold back from readers, and how to end them.
 
-`looks` asks the cluster, `judging` decides from two looks what is wrong and what ends it, and `report` and
-`command` present the answer.
+`looks` asks the cluster, `judging` decides from two looks which faults there are and how to end them, and
+`report` and `command` present the answer.
 """

@@ -1,4 +1,4 @@
-"""The command `copartition transactions`: it shows open transactions, what they hold, and what ends each.
+"""The command `copartition transactions`: it shows open transactions, what they hold, and how to end them.
 
 Modules that only a run needs are imported inside `transactions`, so that `--help` and completion stay quick.
 """
@@ -53,7 +53,7 @@ def transactions(
     if not config.get("bootstrap.servers"):
         raise click.UsageError("transactions are on a cluster; name it with -b HOST:PORT")
     cluster = Cluster("transactions", config)
-    # A topic that is hidden would show no transaction, which is not the same as none.
+    # If this user may see no topic that matches, it is unknown whether there are transactions, so this fails.
     topics = None if pattern is None else [name for name in cluster.counts if pattern.search(name)]
     if pattern is not None and not topics:
         raise click.ClickException(f"the cluster has no topic {pattern.pattern} that this user may see")

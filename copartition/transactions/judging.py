@@ -1,4 +1,4 @@
-"""Judge two looks at a cluster's transactions: what is wrong, why it matters, and what ends it.
+"""Judge two looks at a cluster's transactions: which faults they show, why these matter, and how to end them.
 
 Markers take a while. So if a leader has a transaction open that no coordinator knows, that is a fault only if
 both looks show it. Times are milliseconds since 1970; brokers and producers are given by their ids.
@@ -26,16 +26,16 @@ _NO_DENIAL = "no ACL denies this user a transactional id or a topic by name"
 
 
 class TransactionFault(NamedTuple):
-    """A fault that two looks show, with what ends it.
+    """A fault that two looks show, and how to end it.
 
     Attributes:
         kind: "open long", "marker missing", "hanging", "unknown owner" or "fenced".
         id: the transactional id; None if no coordinator knows it.
         producer: the producer's id.
         partitions: the partitions that the transaction is open in, by topic and number.
-        what: what is seen, a sentence without a full stop.
-        action: what ends it, with the command if there is one.
-        ground: the sources it was read from, and what is assumed.
+        what: a description of the fault, a sentence without a full stop.
+        action: how to end the fault, with the command if there is one.
+        ground: the sources from which the fault was read, and the assumptions.
     """
 
     kind: str
@@ -48,12 +48,13 @@ class TransactionFault(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """The judgement on two looks: what is wrong, and what could not be seen.
+    """The judgement on two looks: the faults, and the facts that could not be seen.
 
     Attributes:
-        findings: what is wrong, by transactional id; transactions without a coordinator come last.
-        missing: what one of the looks could not see, each only once.
-        ground: what was read in both looks.
+        findings: the faults that were found, by transactional id; transactions without a coordinator come
+            last.
+        missing: the facts that one of the looks could not see, each fact only once.
+        ground: the sources of the last look, and the assumptions.
     """
 
     findings: tuple[TransactionFault, ...]
@@ -69,14 +70,15 @@ class Judgement(NamedTuple):
 def judge_looks(
     first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
 ) -> Judgement:
-    """Return the judgement on two looks at a cluster: the findings, and what a look could not see.
+    """Return the judgement on two looks at a cluster: the findings, and the facts that a look could not see.
 
     Args:
         first: the look to compare with.
         last: a later look, which the findings describe.
         open_ms: the milliseconds for which a transaction may be open.
         servers: bootstrap servers, for commands that the reader can run.
-        transaction_version: the level of that feature; None if no broker reported it.
+        transaction_version: the cluster's level of the feature transaction.version; None if no broker
+            reported it.
     """
     found = transaction_faults(
         first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version
@@ -133,7 +135,7 @@ def open_transactions(look: Look) -> dict[tuple[int, tuple[str, int]], Transacti
 
 
 def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
-    """Return whether a transaction was aborted between the looks, by a new producer or by its own.
+    """Return whether a transaction was aborted between the looks, by a new producer or by its own producer.
 
     If each transaction raises the epoch (KIP-890), a raised epoch alone is no evidence; then only a new
     producer makes the state Empty.
@@ -141,8 +143,8 @@ def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_versi
     Args:
         earlier: the transactional id at the first look.
         transaction: the same id at the last look.
-        transaction_version: the level of that feature; None if unknown, and then a raised epoch is no
-            evidence.
+        transaction_version: the cluster's level of the feature transaction.version; None if it is unknown,
+            and then a raised epoch is no evidence.
     """
     if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
@@ -163,8 +165,8 @@ def _make_fault(
     Args:
         transaction: the transaction at the last look.
         kind: the kind of the finding, a name in `faults.toml`.
-        looks: which looks showed it.
-        facts: what the kind's texts name beside the transaction and the number of its partitions.
+        looks: the looks that showed the fault, as words for the evidence.
+        facts: further facts that the kind's texts name, by their names in braces.
     """
     partitions = count(len(transaction.partitions), "partition")
     about = _FAULTS[kind]
@@ -178,11 +180,11 @@ def _make_fault(
 
 
 def _open_long(transaction: Transaction, look: Look, servers: str) -> TransactionFault:
-    """Return the finding of a transaction that is open for longer than it may be, and what ends it.
+    """Return the finding of a transaction that is open for longer than it may be, and how it will end.
 
-    Its coordinator aborts it at the next of its rounds after transaction.timeout.ms is over; until then the
-    user can end it. The number of offsets that it holds back is a lower bound if the look does not show all
-    its partitions.
+    The coordinator aborts the transaction in its first round after transaction.timeout.ms is over; until then
+    the user can end it. The number of offsets that it holds back is a lower bound if the look does not show
+    all its partitions.
     """
     assert transaction.started_ms is not None
     behind = {place.place: place.behind for place in look.partitions}
@@ -212,10 +214,10 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Transactio
 
 
 def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[TransactionFault]:
-    """Yield a finding for each open transaction that no coordinator knows, in both looks.
+    """Yield a finding for each transaction that leaders have open in both looks and no coordinator knows.
 
-    Both looks must show it at the same offset; otherwise it is another transaction of that producer, and
-    alive.
+    Both looks must show the transaction at the same first offset. If the offsets differ, the producer has
+    begun another transaction meanwhile, so it is alive.
     """
     offsets = {
         (place.place, producer.producer, producer.first_offset)
@@ -248,7 +250,8 @@ def _without_transaction(
     assumed = [_CLOCK]
     if hanging:
         assumed.append(f"transaction.max.timeout.ms is its default, {MOST_TIMEOUT_MS:,}")
-    # Only an unknown owner's texts name what may be the case instead, and the way to know it.
+    # `hidden` says why the owner may be unknown although it exists, and `remedy` how to find out. Only the
+    # texts of "unknown owner" use these two.
     again = f"run it again in {duration(max(MOST_TIMEOUT_MS - age_ms, 0))}: then it hangs for certain"
     hidden, remedy = "its markers are on their way", again
     if look.missing_ids:

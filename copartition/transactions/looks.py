@@ -2,8 +2,9 @@
 
 Two kinds of brokers know a transaction. Its coordinator knows the transactional id, its state and its
 partitions (ListTransactions, DescribeTransactions). The leader of each partition knows which producers have
-one open there, and from which offset (DescribeProducers). If a leader has a transaction open that no
-coordinator knows, it hangs: only an operator can end it. `judging` decides what two looks show.
+a transaction open there, and from which offset (DescribeProducers). If a leader has a transaction open that
+no coordinator knows, the transaction hangs: only an operator can end it. `judging` decides what two looks
+show.
 
 Times are milliseconds since 1970; brokers and producers are given by their ids.
 """
@@ -108,9 +109,9 @@ class Look(NamedTuple):
         at_ms: the time of the look, in milliseconds since 1970, by the clock of this machine.
         transactions: the transactional ids that brokers showed, in the order of their ids.
         partitions: partitions that a transaction holds, and those of the group, by topic and number.
-        sources: the sources that answered, phrases of evidence.
-        missing_ids: why `transactions` may lack transactional ids; empty if it has all.
-        missing: what else could not be read.
+        sources: the sources that answered, as phrases for the evidence.
+        missing_ids: the reasons why `transactions` may lack transactional ids; empty if it has all.
+        missing: other facts that could not be read.
     """
 
     at_ms: float
@@ -130,7 +131,7 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
         group: a group whose partitions are shown too; None for none.
 
     Returns:
-        The look. What a broker does not answer, or does not show to this user, is in `missing_ids` or
+        The look. A fact that a broker does not answer, or does not show to this user, is in `missing_ids` or
         `missing` and raises no error, because the rest is worth showing.
     """
     missing_ids: list[Missing] = []
@@ -209,7 +210,7 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
         SourceError: the broker cannot be reached or refuses the request.
     """
     with failures(), connect_to(broker.host, broker.port, config) as connection:
-        # The two empty lists are filters by state and by producer id. Empty ones select all transactions.
+        # The two empty lists are filters by state and by producer id. An empty list selects all transactions.
         answer = connection.request("ListTransactions", b"\1\1" + NO_TAGS)
         check_error(answer["error"], _RIGHTS.get(answer["error"]))
         ids = [transaction["id"] for transaction in answer["transactions"]]
@@ -220,7 +221,8 @@ def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
     """Return whether this user may DESCRIBE transactional ids of any name.
 
     The request names a random id that no producer has. A broker refuses it to a user without the right, and
-    otherwise answers that it does not know or does not coordinate the id. No answer counts as no.
+    otherwise answers that it does not know or does not coordinate the id. If the broker does not answer, this
+    returns False.
     """
     try:
         with failures(), connect_to(broker.host, broker.port, config) as connection:
@@ -274,7 +276,7 @@ def _open_producers(
     Args:
         cluster: the cluster; one request goes to each leader.
         places: the partitions to ask for.
-        missing: what a leader does not report is added here.
+        missing: a list to which this adds the facts that a leader does not report.
 
     Returns:
         Place -> its producers; an empty tuple if the leader knows no open transaction. Partitions that
@@ -284,7 +286,7 @@ def _open_producers(
     topics = {topic for topic, _ in places} & cluster.counts.keys()
     leaders = {topic: cluster.leaders(topic) for topic in topics}
     for topic, number in sorted(places):
-        # A transaction may name a partition of a topic that is hidden from this user, or deleted meanwhile.
+        # A transaction may name a partition of a topic that this user may not see, or that is deleted by now.
         leader = leaders[topic][number] if number < len(leaders.get(topic, ())) else None
         if leader is None:
             what = f"the producers of {topic}-{number}: it has no leader"
@@ -306,7 +308,8 @@ def _producers_of(
 ) -> dict[Place, tuple[OpenProducer, ...]]:
     """Return what one leader reports of its partitions, as `_open_producers` does.
 
-    A partition that the leader refuses is added to `missing`, with the right or the wait that helps.
+    A partition that the leader refuses is added to `missing`, with the right that this user lacks, or with
+    the advice to run the command again.
 
     Raises:
         SourceError: the leader cannot be reached, or the whole request is refused.

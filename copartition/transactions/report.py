@@ -31,12 +31,12 @@ def transactions_json(look: Look, answer: Judgement, group: str | None) -> str:
 
     Args:
         look: the last look.
-        answer: what both looks say.
+        answer: the judgement on both looks.
         group: the group whose commits and lag are shown; None if none was named.
 
     Returns:
-        JSON text with a newline at its end. Times are ISO 8601 in UTC, offsets numbers, and what is unknown
-        null. Transactions are in the order of their ids, partitions in that of topics and numbers.
+        JSON text with a newline at its end. Times are ISO 8601 in UTC, offsets are numbers, and unknown
+        values are null. Transactions are sorted by their ids, partitions by topic and number.
     """
     owners = open_transactions(look)
     return dump(
@@ -77,7 +77,7 @@ def _partition(place: PartitionLook, owners: Owners) -> dict[str, Any]:
     last stable offset. `held` is the distance between end and last stable offset. All are offsets, at least
     0, and null if one of the two ends is unknown.
     """
-    # At least 0: if a topic was recreated, a commit may be beyond the end, and nothing waits.
+    # The lag is at least 0: if a topic was recreated, a commit may be beyond the end, and then nothing waits.
     lag = None if place.committed is None or place.end is None else max(place.end - place.committed, 0)
     readable = (
         None if place.committed is None or place.stable is None else max(place.stable - place.committed, 0)
@@ -106,12 +106,12 @@ def _names(partitions: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def print_transactions(look: Look, answer: Judgement, console: Console, *, full: bool) -> None:
-    """Print what is open, where readers stop, what is wrong and what ends it, and what could not be seen.
+    """Print the open transactions, where readers stop, the findings, and what could not be seen.
 
     Args:
         look: the last look.
-        answer: what both looks say.
-        console: where to print.
+        answer: the judgement on both looks.
+        console: the console on which this prints.
         full: True to list every transactional id, also without an open transaction, and every cell uncut.
     """
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON needs no rich
@@ -133,7 +133,7 @@ def print_transactions(look: Look, answer: Judgement, console: Console, *, full:
             GridColumn("PARTITIONS", "list"),
         ]
         console.print(Grid(titles, [_transaction_row(transaction, look) for transaction in shown], full=full))
-    # Only partitions that hold readers back, or in which the group has a commit.
+    # The table has only partitions that hold readers back, or in which the group has a commit.
     held = [place for place in look.partitions if place.behind or place.committed is not None]
     if held:
         console.print()

@@ -47,7 +47,7 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
         `count` cases in order; "case" numbers them from 0.
 
     Raises:
-        UnknownStrategyError: the name is neither an assignor nor a profile.
+        UnknownStrategyError: there is no strategy or profile of that name.
 
     >>> [case] = make_vectors("java", 1)
     >>> sorted(case)

@@ -1,7 +1,7 @@
 """Compare a program's answers to cases with the exact answers.
 
-The program gets all questions on its standard input, one JSON object a line, and writes as many lines in the
-same order. An answer has one of the keys "assignment", "active", "error" and "partition".
+The program gets all questions on its standard input, one JSON object on each line, and writes as many lines
+in the same order. An answer has one of the keys "assignment", "active", "error" and "partition".
 """
 
 import json
@@ -34,10 +34,10 @@ class WrongAnswer:
 
 
 def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[WrongAnswer]:
-    """Return the cases that a program answers differently; the program reads and writes a line a case.
+    """Return the cases that a program answers differently; it reads and writes one line for each case.
 
     Args:
-        strategy: its name, which the program gets with each case.
+        strategy: the strategy's name, which the program gets with each case.
         cases: cases with their exact answers, see `make_vectors`; the program does not see the answers.
         command: the program and its arguments; no shell reads them.
 
@@ -103,8 +103,8 @@ def _verdict(exact: Json, answer: Json) -> Verdict:
 def _in_no_order(value: Any) -> Any:
     """Return the partitions of each member that has any, sorted.
 
-    A value that is no lists of members is returned as it is. A member without partitions is left out, so an
-    answer that does not name it counts as equal.
+    A value of another form than a member -> its list of partitions is returned unchanged. A member without
+    partitions is left out, so an answer that does not name it counts as equal.
     """
     if not isinstance(value, dict):
         return value

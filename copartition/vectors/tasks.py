@@ -54,13 +54,14 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
     Args:
         strategy: one of `CONNECT`.
         rng: draws the clusters and what happens to them.
-        rebalances: the rebalances of a cluster before the next one begins with a new leader.
+        rebalances: number of rebalances of a cluster; after them another cluster begins, with a new leader.
 
     Yields:
         Cases without end. Times are ms on the leader's clock; delays are ms, too.
     """
     while True:
-        # No delay; one shorter than the pause between rebalances; and Connect's default of five minutes.
+        # The delay is none, shorter or longer than most pauses between rebalances, or Connect's default of
+        # five minutes.
         max_delay_ms = rng.choice((0, 30, 10_000, 300_000))
         leader = ConnectIncrementalAssignor(max_delay_ms)
         ids, now_ms = count(), 1_000
@@ -106,7 +107,8 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 connectors[rng.choice(list(connectors))] = rng.randrange(6)
             elif event == "delete" and connectors:
                 del connectors[rng.choice(list(connectors))]
-            # These steps end before a delay does, just after its end, or long after it.
+            # With these pauses the next rebalance is before the end of a delay, just after it, or long after
+            # it.
             now_ms += rng.choice((1, 40, 5_000, max_delay_ms + 1, 300_000))
 
 
@@ -129,7 +131,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
     Args:
         strategy: one of `STREAMS`.
         rng: draws the applications and what happens to them.
-        rebalances: the rebalances of an application before the next one begins.
+        rebalances: number of rebalances of an application; after them another application begins.
 
     Yields:
         Cases without end; lists of tasks have the form of `read_runs`, offsets are [subtopology, number,
@@ -168,7 +170,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
 
 
 def _rack_settings(rng: random.Random) -> Json:
-    """Return `rack.aware.assignment.strategy` and its costs; nothing if it is "none"."""
+    """Return a drawn `rack.aware.assignment.strategy` with its costs; an empty dict if "none" was drawn."""
     strategy = rng.choice(("none", "min_traffic", "balance_subtopology"))
     costs = {
         f"rack_aware_assignment_{name}_cost": rng.choice((0, 1, 10)) for name in ("traffic", "non_overlap")

@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 send_by_value("copartition.audit", *PLACEMENT, "spark_integration.auditing")
 
 HEAD_OF_A_TASK = 1 << 14
-"""Number of records at the start of each task that the first pass may take some of."""
+"""Number of records at the start of each task from which the first pass takes some."""
 
 HEAD_OF_A_PARTITION = 32
 """Number of records of each partition that the first pass looks at."""
 
 LONGEST_KEY = 1 << 10
-"""Keys with more bytes are not looked at in the first pass, which collects keys on the driver."""
+"""Keys with more bytes than this are left out of the first pass, which collects keys on the driver."""
 
 FEWEST_BLOCKS = 64
-"""Number of ranges of offsets that each task may keep at least, however many tasks there are."""
+"""Each task may keep at least this many ranges of offsets, however many tasks there are."""
 
 TASKS_MERGED = 32
 """Number of counts that one worker merges, so that the driver gets few of them."""
 
 PASSES = 3
-"""Number of times that all records are counted at most, in the search for all writers."""
+"""The most times that all records are counted, in the search for all writers."""
 
 HEAD = "topic string, partition int, offset bigint, key binary, task int"
 """Spark's schema of the records that the first pass takes."""
@@ -68,7 +68,7 @@ class AuditCounts(NamedTuple):
 
     @classmethod
     def merge(cls, rows: Iterable[Any]) -> AuditCounts:
-        """Return the sum of a topic's dumped counts; `rows` have the columns of `COUNTED`, one at least."""
+        """Return the sum of a topic's dumped counts; `rows` is not empty and has the columns of `COUNTED`."""
         parts = (cls(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms))) for row in rows)
         whole = next(parts)
         for part in parts:
@@ -110,10 +110,12 @@ def count_topics(
         again = {}
         for topic, (tally, _) in counted.items():
             size = size_of(topic) or 1 + tally.highest_partition
-            # The first pass saw nothing of this topic, or not its highest partition: begin anew for it.
+            # The first pass saw nothing of this topic, or not its highest partition: the topic is counted
+            # anew.
             if topic not in tallies or tallies[topic].num_partitions < size:
                 again[topic] = Tally(size, profiles=profiles, counts=counts)
-            # A task found a writer that the other tasks did not count for. All count once more, with it.
+            # A task found a writer for which the other tasks did not count. All tasks count once more, for
+            # this writer, too.
             elif {*tally.writers} - {*tallies[topic].writers} and tasks > 1:
                 again[topic] = tally
         if not again:
@@ -131,8 +133,8 @@ def _first_records(records: DataFrame) -> DataFrame:
     # Long keys are left out: with a few MiB each they would fill the memory of the task that collects them.
     short = records.where(sf.coalesce(sf.length("key"), sf.lit(0)) <= LONGEST_KEY)
     heads = short.mapInArrow(_heads, HEAD)
-    # Chosen by a hash of the offset: so the choice does not depend on which task reads a record, and not only
-    # the oldest records are chosen.
+    # Records are chosen by a hash of the offset: so the choice does not depend on which task reads a record,
+    # and not only the oldest records are chosen.
     drawn = sf.collect_list(sf.struct(sf.xxhash64("offset").alias("draw"), "offset", "key"))
     return heads.groupBy("topic", "partition").agg(
         sf.slice(sf.sort_array(drawn), 1, HEAD_OF_A_PARTITION).alias("records"),
@@ -146,7 +148,7 @@ def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[
     Args:
         records: as in `count_topics`, with the number of the reading task as `task`.
         tallies: topic -> an empty tally with the writers to count for.
-        tasks: how many tasks read the records.
+        tasks: number of tasks that read the records.
     """
     started = {topic: tally.dump() for topic, tally in tallies.items()}
     # In the end the counts of all tasks are in one process. Together they may have `MOST_BLOCKS`, so each
@@ -190,7 +192,7 @@ def _heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 rows.append(row)
         yield batch.select(["topic", "partition", "offset", "key", "task"]).take(pa.array(rows, pa.int64()))
         total += batch.num_rows
-        # Ends the task: Spark stops reading the source when the generator ends.
+        # Returning ends the task: Spark stops reading the source when the generator ends.
         if total >= HEAD_OF_A_TASK:
             return
 
@@ -200,7 +202,7 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
 
     Args:
         started: topic -> a dumped `Tally` without counts, with the writers to count for.
-        most_blocks: how many ranges of offsets a tally may keep.
+        most_blocks: the most ranges of offsets that a tally may keep.
     """
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -33,9 +33,9 @@ def audit(
     says the result in sentences.
 
     The records are read when this is called, in Python on Arrow batches: first a few records of each task,
-    then all, and all again if these show a rule that the first ones did not. The ends of a range are exact to
-    a few offsets, or to about a hundredth of the partition if the count grew to a multiple of itself. Works
-    on classic Spark and on Connect; executors need NumPy, PyArrow and pandas.
+    then all records, and all of them again if they show a rule that the few did not show. The ends of a range
+    are exact to a few offsets, or to about a hundredth of the partition if the count grew to a multiple of
+    itself. This works on classic Spark and on Connect; executors need NumPy, PyArrow and pandas.
 
     >>> audit(records).where("partition = 0").select("profile", "num_partitions", "share").first()
     Row(profile='java', num_partitions=12, share=1.0)
@@ -60,9 +60,9 @@ def audit(
         - explained: number of keyed records that are where the rule puts them; share: the same as a share of
           the keyed records, null if there are none.
         - missed_offsets: offsets of up to ten keyed records that are elsewhere.
-        - certainty: of the whole topic, the same in all its rows: "sure", "likely", "mixed", "none" or
-          "unknown", as in `TopicAudit`.
-        - forms: of the whole topic: form of a key, as in `KeyForm` -> number of keyed records.
+        - certainty: how certain the result is for the whole topic, so the same in all its rows: "sure",
+          "likely", "mixed", "none" or "unknown", as in `TopicAudit`.
+        - forms: form of a key, as in `KeyForm` -> number of keyed records of the whole topic with this form.
 
     Raises:
         ColumnError: a column is missing.
@@ -90,7 +90,7 @@ def audit_records(
         size_of: returns a topic's partition count; None for one more than its highest partition with a
             record.
 
-    Errors as in `audit`.
+    Errors are as in `audit`.
     """
     audits = []
     for topic, counted in sorted(count_topics(records, counts, profiles, size_of).items()):
@@ -183,7 +183,7 @@ def audit_verdict(audited: DataFrame) -> str:
     It was written by profile 'java' over 12 partitions, which explains 100 of 100 keyed records...
 
     Args:
-        audited: what `audit` returned. Its rows are collected on the driver.
+        audited: the DataFrame that `audit` returned. Its rows are collected on the driver.
 
     Returns:
         One paragraph for each topic, sorted by topic, with an empty line between them.
@@ -198,8 +198,8 @@ def _of_topic(topic: str, ranges: Sequence[Row]) -> str:
     """Return the sentences about one topic, one on each line.
 
     Args:
-        topic: its name; "" if the DataFrame had no column `topic`.
-        ranges: its rows of `audit`, sorted by partition and offset; one at least.
+        topic: the topic's name; "" if the DataFrame had no column `topic`.
+        ranges: the topic's rows of `audit`, sorted by partition and offset; one at least.
     """
     name = f"Topic {topic}" if topic else "The topic"
     total, keyless = sum(r.rows for r in ranges), sum(r.keyless for r in ranges)

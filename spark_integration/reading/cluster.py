@@ -17,9 +17,9 @@ from spark_integration.sinks.cluster import first_answer, partition_numbers
 ANSWER_WITHIN_S = 30.0
 
 FEW = 2_000
-"""Number of records for which a task of their own is worth its cost.
+"""The most records that ranges which share a task have together; a longer range has a task of its own.
 
-Partitions with fewer share a task with their neighbours.
+Partitions with few records share a task with their neighbours, because each task has a cost of its own.
 """
 
 
@@ -107,7 +107,7 @@ class ClusterReader:
         return self._offsets(places, "earliest")
 
     def latest(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return the offset after the last record that may be read, by `isolation.level`.
+        """Return the offset after the last record of each partition that `isolation.level` allows to read.
 
         Args:
             places: topics and partitions that exist.
@@ -154,12 +154,12 @@ class ClusterReader:
 def cut_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
     """Return the ranges that are not empty, and cut them if there are fewer than `min_partitions`.
 
-    Longer ranges are cut into more parts. The result may have slightly fewer ranges than asked for, because
-    the number of parts of each range is rounded.
+    Longer ranges are cut into more parts. The result may have slightly fewer ranges than asked for, or
+    slightly more, because the number of parts of each range is rounded.
 
     Args:
         ranges: one for each Kafka partition, in order.
-        min_partitions: how many ranges there should be at least; None cuts none.
+        min_partitions: the fewest ranges that there should be; None cuts no range.
 
     Returns:
         Ranges in the order of topic, partition and offset, none of them empty.
@@ -171,7 +171,8 @@ def cut_ranges(ranges: Iterable[OffsetRange], min_partitions: int | None) -> lis
     cut = []
     for offsets in full:
         size = offsets.end - offsets.start
-        # In proportion to the number of offsets, as Spark's own source does; no part may be empty.
+        # The number of parts is in proportion to the number of offsets, as in Spark's own source. No part may
+        # be empty.
         parts = min(max(round(size / total * min_partitions), 1), size)
         edges = [offsets.start + size * part // parts for part in range(parts + 1)]
         cut += [offsets._replace(start=start, end=end) for start, end in pairwise(edges)]
@@ -185,7 +186,8 @@ def together(ranges: Iterable[OffsetRange], most: int = FEW) -> list[list[Offset
 
     Args:
         ranges: ranges that are not empty.
-        most: how many records the ranges that share a task may have together; a longer range has its own.
+        most: the most records that the ranges of one task may have together; a longer range has a task of its
+            own.
     """
     tasks: list[list[OffsetRange]] = []
     room = 0

@@ -30,11 +30,11 @@ EARLIEST, LATEST = -2, -1
 """The numbers that stand for "earliest" and "latest" in offsets given as JSON, as in Spark's Kafka source."""
 
 # "read_uncommitted" is the default of the Java consumer, and so of Spark's own source; librdkafka's is
-# "read_committed". librdkafka asks for a group, which is never joined.
+# "read_committed". librdkafka requires a group id, but the group is never joined.
 DEFAULTS = {"isolation.level": "read_uncommitted", "group.id": "copartition"}
-# Nothing is committed to Kafka, because Spark keeps the position. The end of a partition must be reported, or
-# offsets without a record there would be waited for. An offset that is gone must be an error: with another
-# value of `auto.offset.reset` the consumer would silently read on elsewhere.
+# Nothing is committed to Kafka, because Spark keeps the position. The end of a partition must be reported,
+# because a task would otherwise wait for a record at offsets there that have none. An offset that is gone
+# must be an error: with another value of `auto.offset.reset` the consumer would silently read on elsewhere.
 FIXED = {
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
@@ -45,7 +45,7 @@ FIXED = {
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Holds the options of a read, which are read and checked.
+    """Holds the options of a read after they were parsed and checked.
 
     Attributes:
         config: librdkafka's consumer settings.
@@ -54,9 +54,9 @@ class ReadOptions:
         starting: where to begin: EARLIEST, LATEST, or partition -> offset, which may be EARLIEST or LATEST.
         ending: where a batch ends, in the same form; never EARLIEST.
         fail_on_data_loss: whether the read fails if offsets are gone; if False they are skipped.
-        min_partitions: how many Spark partitions there should be at least, if there are as many records. None
+        min_partitions: the fewest Spark partitions that there should be, if there are as many records. None
             for about one for each Kafka partition.
-        max_offsets: how many offsets a micro-batch may have; None for no limit.
+        max_offsets: the most offsets that a micro-batch may have; None for no limit.
         headers: whether the column `headers` is wanted.
     """
 
@@ -87,14 +87,15 @@ def read_options(
     own = read_own(options, OWN_OPTIONS, "source")
     topics, assigned = _topics(own)
     config = sink_settings(options, environment)
-    # Refused and not silently overwritten: a user who sets one of these expects an effect that cannot be had.
+    # These settings are refused, not silently overwritten: a user who sets one expects an effect that it
+    # cannot have.
     for name in FIXED.keys() & config.keys():
         raise InvalidConfigError(
             f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
             "nothing ('startingOffsets' says where to begin)"
         )
     return ReadOptions(
-        # In this order: the user's settings win over defaults, but not over what the source depends on.
+        # The order matters: the user's settings win over defaults, but not over what the source depends on.
         config=DEFAULTS | config | FIXED,
         topics=topics,
         assigned=assigned,
@@ -110,7 +111,8 @@ def read_options(
 def _topics(own: Mapping[str, str]) -> tuple[tuple[str, ...], frozenset[Place] | None]:
     """Return the topics to read, and which of their partitions to read; None for all of them.
 
-    InvalidConfigError if not exactly one of `subscribe` and `assign` is given, or `assign` cannot be read.
+    Raises InvalidConfigError if not exactly one of `subscribe` and `assign` is given, or if the value of
+    `assign` cannot be read.
     """
     topics = tuple(sorted({name.strip() for name in own.get("subscribe", "").split(",")} - {""}))
     text = own.get("assign")
@@ -136,7 +138,7 @@ def _parse_assign(text: str) -> frozenset[Place]:
     """Return the partitions of `{"topic": [0, 7]}`; an empty set if the text is anything else."""
     try:
         named = [(topic, number) for topic, numbers in json.loads(text).items() for number in numbers]
-    # RecursionError: JSON that is nested thousands of levels deep.
+    # JSON that is nested thousands of levels deep raises RecursionError.
     except (ValueError, TypeError, AttributeError, RecursionError):
         return frozenset()
     fit = all(type(number) is int and 0 <= number <= MAX_PARTITION for _, number in named)
@@ -185,7 +187,7 @@ def _places(text: str) -> dict[Place, int] | None:
                 if number is None or type(offset) is not int or offset < EARLIEST:
                     return None
                 places[topic, number] = offset
-    # RecursionError: JSON that is nested thousands of levels deep.
+    # JSON that is nested thousands of levels deep raises RecursionError.
     except (ValueError, AttributeError, RecursionError):
         return None
     return places or None

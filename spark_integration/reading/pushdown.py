@@ -1,7 +1,7 @@
 """Read less for a batch whose query filters by partition, offset or timestamp.
 
-Every filter is given back to Spark, which applies it to the rows. So what is left out here only saves
-reading, and must never be a record that a filter lets through.
+Every filter is given back to Spark, which applies it to the rows. So a record that the filters exclude may be
+read all the same, but a record that they let through must never be left out here.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ class QueryBounds:
     def ranges(
         self, cluster: ClusterReader, starts: Mapping[Place, int], ends: Mapping[Place, int]
     ) -> list[OffsetRange]:
-        """Return which range to read of each partition, sorted by topic and partition; it may be empty.
+        """Return the range to read of each partition, sorted by topic and partition; a range may be empty.
 
         Args:
             cluster: asked for the offset of a time, if a filter names one.
             starts: (topic, partition) -> the first offset that the read would take without filters.
-            ends: the offset after the last one that it would take; partitions as in `starts`.
+            ends: (topic, partition) -> the offset after the last one that the read would take without
+                filters, for the same partitions.
 
         Raises:
             BrokerUnreachableError: a partition's leader does not answer in time.
@@ -49,7 +50,7 @@ class QueryBounds:
         places = [place for place in sorted(ends) if self.partitions is None or place[1] in self.partitions]
         # The broker finds the first record that is not older than the time: every record before it is older.
         # Records after it may have any time, because producers set the times. So a filter for times *before*
-        # another one leaves nothing out.
+        # a given time cannot make the range shorter.
         since = {} if self.since_ms is None else cluster.since(places, self.since_ms)
         return [
             OffsetRange(
@@ -79,18 +80,18 @@ def wanted_by(filters: Iterable[Any]) -> QueryBounds:
             low, high = _bounds(kind, value)
             first, end = max(first, low), min(end, high)
         elif column == ("timestamp",) and kind in {"GreaterThan", "GreaterThanOrEqual", *_EQUAL}:
-            # One millisecond earlier, because the float may have been rounded up.
+            # The bound is one millisecond earlier, because the float of `timestamp()` may be rounded up.
             time_ms = int(value.timestamp() * 1000) - 1
             since_ms = max(time_ms, 0 if since_ms is None else since_ms)
     return QueryBounds(partitions, first, end, since_ms)
 
 
 def _bounds(kind: str, value: int) -> tuple[int, int]:
-    """Return the first offset for which a comparison with `value` can be true, and the one after the last.
+    """Return the first offset that a comparison with `value` lets through, and the offset after the last.
 
     Args:
         kind: class name of Spark's filter; an unknown one allows every offset.
-        value: the offset that it compares with.
+        value: the offset with which the filter compares.
     """
     return {
         "EqualTo": (value, value + 1),

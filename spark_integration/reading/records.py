@@ -23,7 +23,7 @@ from spark_integration.sinks.records import ARROW_TYPES as RECORD_TYPES
 BATCH_ROWS = 10_000
 BATCH_BYTES = 8 << 20
 AHEAD = 4
-"""Ranges of a task whose consumers connect while the one before them is read."""
+"""Number of a task's next ranges whose consumers connect already while an earlier range is read."""
 SILENT_S = 60.0
 """Seconds that a task waits for the next record before it fails."""
 
@@ -42,7 +42,7 @@ _VALUES: Mapping[str, Callable[[Sequence[Any]], list[Any]]] = {
     "partition": lambda messages: [messages[0].partition()] * len(messages),
     "offset": lambda messages: [message.offset() for message in messages],
     "timestamp": lambda messages: [1000 * message.timestamp()[1] for message in messages],  # microseconds
-    # Kafka and Spark count from -1, "no timestamp", librdkafka from 0.
+    # Kafka and Spark number the types of timestamps from -1, "no timestamp"; librdkafka numbers them from 0.
     "timestampType": lambda messages: [message.timestamp()[0] - 1 for message in messages],
     "headers": lambda messages: [
         [{"key": key, "value": value} for key, value in message.headers() or ()] or None
@@ -76,9 +76,9 @@ def read_ranges(
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
     except GeneratorExit as end:
         # A query with `limit(10)` closes the connection once it has ten rows. The worker then fails to send
-        # more, and while it handles that ConnectionError it closes this generator. It would end with a
-        # traceback of BrokenPipeError for each task, which looks like a fault. Ending the process here leaves
-        # no traceback.
+        # more, and while it handles that ConnectionError it closes this generator. The worker would then end
+        # with a traceback of BrokenPipeError for each task, which looks like a fault. Ending the process here
+        # leaves no traceback.
         if isinstance(end.__context__, ConnectionError):
             os._exit(0)
         raise
@@ -96,7 +96,7 @@ def _readers(
     record of the first one in 7 of 40 runs on an idle broker (librdkafka 2.16).
     """
     if len(wanted) > 1:
-        # Together they hold no more fetched records than a single consumer does by default: 64 MiB.
+        # Together the open consumers hold no more fetched records than a single one does by default: 64 MiB.
         config = {"queued.max.messages.kbytes": str((64 << 10) // (AHEAD + 1)), **config}
     ranges, readers = iter(wanted), deque[_RangeReader]()
     partitions: dict[str, set[int]] = {}
@@ -106,7 +106,7 @@ def _readers(
                 reader = _RangeReader(offsets, config, fail_on_data_loss=fail_on_data_loss)
                 readers.append(reader)
                 # Ask once for each topic, with a consumer that does not fetch yet. A broker answers the
-                # requests of a connection in order, so this one would wait for a fetch before it.
+                # requests of a connection in order, so this request would have to wait for an earlier fetch.
                 if offsets.topic not in partitions:
                     partitions[offsets.topic] = reader.existing_partitions()
                 reader.begin(is_there=offsets.partition in partitions[offsets.topic])
@@ -123,9 +123,10 @@ class _RangeReader:
     """Reads one range of one partition; its client fetches records from `begin` on.
 
     Attributes:
-        consumer: assigned to the partition, a member of no group; the caller closes it.
+        consumer: the consumer, which is assigned to the partition and a member of no group; the caller closes
+            it.
         _position: the next offset to read. It also moves past offsets without a record, such as those of
-            transaction markers. The range is read when it has reached the range's end.
+            transaction markers. The range has been read when the position has reached the range's end.
         _errors: the errors that the client has reported, for the message if no record comes.
     """
 
@@ -139,7 +140,7 @@ class _RangeReader:
             self.consumer = confluent_kafka.Consumer(settings)
 
     def existing_partitions(self) -> set[int]:
-        """Ask the cluster for the partition numbers of the topic. A consumer that asks does not create it."""
+        """Ask the cluster for the topic's partition numbers; a consumer's request does not create a topic."""
         topic = self._range.topic
         return set(self.consumer.list_topics(topic, timeout=SILENT_S).topics[topic].partitions)
 
@@ -160,18 +161,18 @@ class _RangeReader:
         heard_last = time.monotonic()
         while self._position < end:
             before = self._position
-            # No more messages than the range may have: consume() waits for the whole `_POLL_S` if it gets
-            # fewer than it is asked for.
+            # Ask for no more messages than the range may have: consume() waits for the whole `_POLL_S` if it
+            # gets fewer than it is asked for.
             batch = self.consumer.consume(min(at_once, end - before), _POLL_S)
             records = [message for message in batch if message.error() is None]
             if records:
                 self._position = cast(int, records[-1].offset()) + 1
-                # The last record may lie behind the range if the range's last offsets have no records.
+                # The last record may lie beyond the range if the range's last offsets have no records.
                 if self._position > end:
                     records = [record for record in records if cast(int, record.offset()) < end]
             if records:
                 size = sum(map(len, records)) + sum(len(record.key() or b"") for record in records)
-                # The next batch takes as many records as make `BATCH_BYTES`, by the size of these.
+                # Ask next for as many records as fill `BATCH_BYTES` if they are as large as these on average.
                 at_once = min(BATCH_ROWS, max(BATCH_BYTES * len(records) // max(size, 1), 1))
                 yield records
             for message in batch:
@@ -208,7 +209,7 @@ class _RangeReader:
             first, last = self.consumer.get_watermark_offsets(
                 confluent_kafka.TopicPartition(topic, partition), timeout=SILENT_S, cached=False
             )
-            # If the position is behind the last offset, the topic was deleted and created again, and has
+            # If the position is beyond the last offset, the topic was deleted and created again, and has
             # nothing of this range. If it is before the first offset, continue with the first record left.
             self._go_to(end if first >= end or self._position > last else max(first, self._position))
         elif fault.code() in _TOPIC_GONE:
@@ -230,7 +231,7 @@ class _RangeReader:
         """Raise DataLossError, unless the option `failOnDataLoss` is "false".
 
         Args:
-            what: what is wrong with the partition, for the message.
+            what: the loss that was found in the partition, as a clause for the message.
         """
         if self._fails:
             topic, partition, start, end = self._range

@@ -2,9 +2,9 @@
 
 Columns and options mean what they mean in Spark's own Kafka source; `docs/spark.md` lists them. A stream's
 checkpoint has exact offsets, in the form of that source. The topic is not created, no group is joined and
-nothing is committed. Each range of offsets is read by one consumer in one task. It holds at most 64 MiB of
-fetched records (`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB. Partitions with few records
-share a task.
+nothing is committed. Each range of offsets is read by one consumer in one task. A task's consumers together
+hold at most 64 MiB of fetched records (`kafka.queued.max.messages.kbytes`), and the task holds a batch of
+about 8 MiB. Partitions with few records share a task.
 """
 
 from __future__ import annotations
@@ -82,12 +82,13 @@ class KafkaDataSource(KafkaSink):
     def reader(self, schema: StructType) -> datasource.DataSourceReader:
         """Return the reader of a batch; called by Spark on the driver, once for a query.
 
-        InvalidConfigError if an option is wrong, ColumnError if the schema has a column that is not there.
+        Raises InvalidConfigError if an option is wrong, and ColumnError if the schema has a column that the
+        source lacks.
         """
         return _BatchReader(self._read_options(STREAM_ONLY, "a stream", EARLIEST), _arrow(schema))
 
     def streamReader(self, schema: StructType) -> datasource.DataSourceStreamReader:  # noqa: N802
-        """Return the reader of a stream; called by Spark on the driver. Errors as in `reader`."""
+        """Return the reader of a stream; called by Spark on the driver. Errors are as in `reader`."""
         options = self._read_options(BATCH_ONLY, "a batch", LATEST)
         if options.max_offsets is not None and admission is None:
             raise InvalidConfigError(
@@ -102,7 +103,7 @@ class KafkaDataSource(KafkaSink):
 
         Args:
             elsewhere: the option that only the other kind of read has.
-            place: that kind, for the message.
+            place: that other kind of read, for the message.
             starting: where reading begins if no option says so, EARLIEST or LATEST.
 
         Raises:
@@ -126,8 +127,11 @@ class _Reader:
         self._schema = schema
 
     def read(self, partition: datasource.InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a task's ranges; called by Spark in each task. Errors as in `read_ranges`."""
-        # If a batch has no partitions, Spark runs one task without one.
+        """Yield the records of a task's ranges; called by Spark in each task.
+
+        Errors are as in `read_ranges`.
+        """
+        # If `partitions` returned none, Spark runs one task all the same, and gives it no partition.
         if partition is None or partition.value is None:
             return iter(())
         return read_ranges(
@@ -141,23 +145,23 @@ class _Reader:
         return cluster.places(self._options.topics, self._options.assigned)
 
     def _split(self, ranges: Iterable[OffsetRange]) -> list[datasource.InputPartition]:
-        """Return what each task reads.
+        """Return the ranges of offsets that each task reads.
 
-        If `minPartitions` is given, that is a range or a part of one. Otherwise it is a range, or several
-        neighbours with few records.
+        If `minPartitions` is given, a task reads one range or a part of one. Otherwise it reads one range, or
+        several neighbouring ranges with few records.
         """
         wanted = self._options.min_partitions
         parts = cut_ranges(ranges, wanted)
         tasks = together(parts) if wanted is None else [[offsets] for offsets in parts]
-        # Plain tuples and no `OffsetRange`: these may be pickled in another process than the reader, in which
-        # `OffsetRange` would be another class.
+        # Plain tuples are used, not `OffsetRange`: they may be pickled in another process than the reader, in
+        # which `OffsetRange` would be another class.
         return [datasource.InputPartition(tuple(map(tuple, task))) for task in tasks]
 
     def _report_data_loss(self, what: str) -> None:
         """Raise DataLossError, unless the option `failOnDataLoss` is "false".
 
         Args:
-            what: what is missing, for the message.
+            what: the loss that was found, as a clause for the message.
         """
         if self._options.fail_on_data_loss:
             raise DataLossError(
@@ -182,7 +186,7 @@ class _Pushdown:
         self._reader = reader
 
     def __call__(self, filters: list[Any]) -> list[Any]:
-        """Note what need not be read, and return all filters, so that Spark applies them again."""
+        """Note which records the filters let through, and return all filters: Spark applies them again."""
         self._reader.wanted = wanted_by(filters)
         return filters
 
@@ -200,7 +204,7 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
         self.pushFilters = _Pushdown(self)  # type: ignore[method-assign]
 
     def partitions(self) -> list[datasource.InputPartition]:
-        """Return what each task reads; called by Spark on the driver, once.
+        """Return the ranges of offsets that each task reads; called by Spark on the driver, once.
 
         Raises:
             InvalidConfigError: `startingOffsets` is "latest", or offsets are not given for each partition.
@@ -231,7 +235,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     _kept: ClusterReader | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled for the tasks: all but the clients, as tasks ask the cluster nothing."""
+        """Return the attributes to pickle for the tasks: all but the clients, which tasks do not need."""
         return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def stop(self) -> None:
@@ -263,7 +267,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         """Return where the next micro-batch ends.
 
         Args:
-            start: where it begins; None before Spark 4.2, which has no limit.
+            start: where the micro-batch begins; None before Spark 4.2, which passes neither start nor limit.
             limit: Spark's read limit; only one with `max_rows` limits anything.
         """
         latest = self._goal or self._latest()
@@ -281,7 +285,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         self._goal = self._latest()
 
     def partitions(self, start: Offsets, end: Offsets) -> list[datasource.InputPartition]:
-        """Return what each task of a micro-batch reads; Spark may ask for the same one after a restart.
+        """Return the ranges that each task of a micro-batch reads; Spark may ask again after a restart.
 
         Args:
             start: the position before the micro-batch, from the checkpoint.
@@ -312,7 +316,8 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     def _new_starts(self, new: set[Place]) -> dict[Place, int]:
         """Return the first offset of partitions that were added to the topic since the last micro-batch.
 
-        DataLossError if a new partition does not begin at 0, because records of it were deleted unread.
+        Raises DataLossError if a new partition does not begin at 0, because records of it were deleted before
+        they were read, and the read fails on data loss.
         """
         if not new:
             return {}
@@ -342,8 +347,8 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         total = sum(backlog.values())
         if total <= most:
             return ends
-        # Computed with whole numbers, which are exact. A partition with a small share of the backlog gets one
-        # offset at least; rounded down to 0 it would never be read.
+        # The shares are computed with whole numbers, which are exact. A partition with a small share of the
+        # backlog gets one offset at least: with a share that is rounded down to 0 it would never be read.
         return {
             place: end if not backlog[place] else starts[place] + max(backlog[place] * most // total, 1)
             for place, end in ends.items()
@@ -353,13 +358,13 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
 def _exact_offsets(
     cluster: ClusterReader, places: list[Place], offsets: int | Mapping[Place, int], option: str
 ) -> dict[Place, int]:
-    """Return the exact offset of each partition that an option means.
+    """Return the exact offset of each partition for which an option's value stands.
 
     Args:
         cluster: asked for the offsets of partitions for which the option says EARLIEST or LATEST.
         places: the partitions to read.
         offsets: the value of the option.
-        option: its name, for the message.
+        option: the option's name, for the message.
 
     Raises:
         InvalidConfigError: the option lacks one of these partitions, or has another one.

@@ -42,12 +42,12 @@ MOST_OFFSETS = 20_000_000
 """The most offsets in a micro-batch, which bounds its shuffle; only Spark 4.2 and newer obeys this limit."""
 
 _LONGEST_NAME = 180
-"""Number of characters of a topic's name that fit into the writer's name; Kafka allows 249."""
+"""Number of characters of a topic's name that fit into the writer's name; a topic's name may have 249."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyRound:
-    """Tells what one round of a copy did.
+    """Tells how many records one round of a copy has copied, and how far the copy is behind the old topic.
 
     Attributes:
         number: number of the round; 1 for the first round of this call.
@@ -115,7 +115,8 @@ def reshape_copy(
         on_round: called on the driver after each round.
 
     Raises:
-        ReshapeError: both topics are one, or brokers would replace the timestamps in the new one.
+        ReshapeError: `source` and `target` are the same topic, or brokers would replace the timestamps in the
+            new topic.
         MissingDependencyError: this Spark has no Python data sources (before 4.0), or confluent-kafka is
             missing.
         UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as in `partition_count`.
@@ -207,13 +208,14 @@ def _place(records: DataFrame, count: int, profile: str, key: Column | None) -> 
 def _highest_times() -> Callable[[Iterator[tuple[pd.Series, pd.Series, pd.Series]]], Iterator[pd.Series]]:
     """Return a UDF's function that computes `reached` of each row, in ms since 1970.
 
-    It gets the partition, offset and time (in ms) of a task's rows in batches. A task may read several
-    partitions, one after the other, but a partition is never read by several tasks. The function raises
-    ReadError if the rows of a partition do not come in the order of their offsets, because records of a key
-    would silently be written out of order.
+    The function gets the partition, offset and time (in ms) of a task's rows in batches. A task may read
+    several partitions, one after the other, but a partition is never read by several tasks. The function
+    raises ReadError if the rows of a partition do not come in the order of their offsets, because otherwise
+    records of a key would silently be written out of order.
     """
 
-    # Defined here, inside a function, so that it is pickled by value: executors do not have this package.
+    # This function is defined inside another one, so that it is pickled by value: executors do not have this
+    # package.
     def highest_times(batches: Iterator[tuple[pd.Series, pd.Series, pd.Series]]) -> Iterator[pd.Series]:
         last: dict[int, int] = {}
         highest: dict[int, int] = {}
@@ -244,7 +246,7 @@ def _run(placed: DataFrame, write: Callable[[DataFrame, int], None], checkpoint:
         write: writes a micro-batch with its number.
         checkpoint: the folder of Spark's checkpoint.
 
-    Errors as in `reshape_copy`.
+    Errors are as in `reshape_copy`.
     """
     writer = placed.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
     query = writer.trigger(availableNow=True).start()

@@ -1,8 +1,8 @@
 """Find where each group continues in the new topic, from the offsets that it has committed in the old one.
 
 A group has read a record of the new topic if the record's place in the old topic is below the group's commit
-there. The group continues at the first record that it has not read. Records behind that one which it has read
-already are delivered again.
+there. The group continues at the first record that it has not read. If it has already read some of the
+records after that one, these are delivered again.
 
 The records that a group has not read are near the end of each new partition. So only the ends are read, from
 far enough back to find every record that the old topic has beyond the commits.
@@ -26,7 +26,10 @@ from spark_integration.reshaping.topics import (
 )
 
 FIRST_WINDOW = 256
-"""Number of offsets read at the end of each new partition at first; four times as many if too few."""
+"""The fewest offsets that are read at first at the end of each new partition.
+
+If the offsets that were read turn out to be too few, four times as many are read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class MappedPosition:
         group: the group's id.
         partition: number of the partition of the new topic.
         offset: offset of the first record that the group has not read; the partition's end if there is none.
-        repeats: number of records behind that offset which the group has read already. If it is 0, the group
+        repeats: number of records after that offset which the group has read already. If it is 0, the group
             gets no record twice.
 
     Example:
@@ -62,14 +65,15 @@ def map_positions(
     """Return where each group continues in each partition of the new topic, so that it misses no record.
 
     Call it when writers have stopped and `reshape_copy` has ended with `behind` 0. A record that is copied
-    later is written behind the end of its partition, so a group does not miss it either. A record without
-    the copy's header was written by another writer, and counts as not read. Such records are expected behind
-    the copied ones. Those between copied records are not looked for; `prove` finds them.
+    later is written after the present end of its partition, so a group does not miss it either. A record
+    without the copy's header was written by another writer, and counts as not read. Such records are expected
+    after the copied ones. Other writers' records between copied ones are not looked for; `prove` finds them.
 
     This reads the records of the old topic that groups have not read, and the ends of the new partitions, far
-    enough back to find all their copies. If that is more than the whole new topic, only that is read, and all
-    of it. The whole new topic is also read if the unread records cannot be counted in the old topic: if a
-    topic is compacted, or a commit is below the beginning of its old partition.
+    enough back to find all their copies. If these are more records than the new topic has, the whole new
+    topic is read instead, and nothing of the old one. The same is done if the unread records cannot be
+    counted in the old topic: if a topic is compacted, or a commit is below the beginning of its old
+    partition.
 
     >>> write_exactly_once(df, 0, topic="orders", app_id="shop", config=config)
     >>> last = reshape_copy(spark, "orders", "orders-18", config=config, checkpoint=folder)
@@ -90,8 +94,8 @@ def map_positions(
 
     Raises:
         ReshapeError: a group has no commit for an old partition with records, or a commit outside the
-            partition's offsets. What the group would read then depends on `auto.offset.reset` of its
-            members, which no broker shows.
+            partition's offsets. The records that the group would read then depend on `auto.offset.reset` of
+            its members, which no broker shows.
         MissingDependencyError: this Spark has no Python data sources (before 4.0), or confluent-kafka is
             missing.
         UnknownTopicError, BrokerUnreachableError, InvalidConfigError: as in `partition_count`.
@@ -107,10 +111,12 @@ def map_positions(
     # Records before a partition's first offset were deleted by retention and cannot be counted here. But
     # their copies may exist and be unread.
     countable = not compacted and all(least[partition] >= start for partition, start in old.starts.items())
-    # A first guess: twice the average of unread records. If that is too short, it grows.
+    # The first guess is twice the mean number of unread records for each new partition. If the window is too
+    # short, it grows.
     window = FIRST_WINDOW + 2 * unread.size // max(len(new.ends), 1)
     starts, originals = new.starts, None
-    # They are counted in the old topic first, unless that and the window are more than all of the new one.
+    # Unread records are counted in the old topic first, unless the whole new topic is smaller than these
+    # records and the windows together.
     if countable and 3 * unread.size < new.size:
         originals = _count_places(read_topic(spark, config, source, unread)) if unread.size else (0, 0)
     while True:
@@ -129,7 +135,7 @@ def map_positions(
 
 
 def _known_commits(group: str, commits: Mapping[int, int], source: str, old: OffsetBounds) -> dict[int, int]:
-    """Return a group's commit for each old partition; the end for an empty partition without a commit.
+    """Return a group's commit for each old partition; for an empty partition without a commit, its end.
 
     Args:
         group: the group's id, for messages.
@@ -173,7 +179,7 @@ def _records(spark: SparkSession, config: Mapping[str, str], target: str, bounds
 
 
 def _count_places(records: DataFrame) -> tuple[int, int]:
-    """Return the number of records, and the XOR of a 64-bit hash of each one's place."""
+    """Return the number of records, and the XOR of the 64-bit hashes of their places."""
     [row] = records.agg(sf.count("*"), sf.bit_xor(sf.xxhash64("partition", "offset"))).collect()
     return row[0], row[1] or 0
 
@@ -191,11 +197,15 @@ def _is_read(commits: Mapping[int, int]) -> Column:
 
 
 def _look(rows: DataFrame, commits: Mapping[str, Mapping[int, int]], unread: OffsetBounds) -> dict[int, Row]:
-    """Return what the rows say of each new partition that has some; one job of Spark for all groups.
+    """Return the sums of the rows of each new partition that has some, found by one Spark job for all groups.
 
-    A row has `copies` and `places`, number and XOR of hashes of the copies of unread records as in
-    `_count_places`; `others`, whether its first record is of another writer; and `firsts`, the offset of the
-    first record that each group has not read, in the order of `commits`, null if it has read all.
+    The sums of a partition are a row with these columns:
+
+    - copies, places: the number of copies of unread records, and the XOR of the hashes of their places in the
+      old topic, as in `_count_places`.
+    - others: whether the partition's first row is of another writer.
+    - firsts: the offset of the first record that each group has not read, in the order of `commits`; null if
+      the group has read all.
 
     Args:
         rows: rows as `_records` returns them.
@@ -219,21 +229,22 @@ def _look(rows: DataFrame, commits: Mapping[str, Mapping[int, int]], unread: Off
 def _holds_all(
     found: Mapping[int, Row], originals: tuple[int, int] | None, starts: Mapping[int, int], new: OffsetBounds
 ) -> bool:
-    """Return whether what was read of the new topic has every record that a group has not read.
+    """Return whether the rows that were read of the new topic have every record that a group has not read.
 
     Args:
-        found: what `_look` has seen.
-        originals: number and hashes of the unread records in the old topic.
+        found: the rows of sums that `_look` returned.
+        originals: the number of unread records in the old topic, and the XOR of the hashes of their places.
         starts: new partition -> the first offset that was read.
         new: bounds of the new topic.
     """
-    # A record that was copied twice would be counted twice, and hide a record that is further back. But then
-    # the hashes differ, too.
+    # The numbers alone are no proof: a record that was copied twice would be counted twice, and could make up
+    # for a record that is further back. The hashes differ then.
     copies = places = 0
     for row in found.values():
         copies, places = copies + row["copies"], places ^ (row["places"] or 0)
-    # If the first row of a partition is of another writer, others have written more records behind the copied
-    # ones than were read. The first of these, at which a group may have to continue, is further back.
+    # If the first row of a partition is of another writer, other writers may have written more records after
+    # the copied ones than were read. The first of these, at which a group may have to continue, is then
+    # further back, unless the partition was read from its beginning.
     begun = (starts[partition] == new.starts[partition] for partition, row in found.items() if row["others"])
     return (copies, places) == originals and all(begun)
 
@@ -248,7 +259,7 @@ def _positions(
 
     Args:
         rows: rows as `_records` returns them, with every record that a group has not read.
-        found: what `_look` has seen in them.
+        found: the rows of sums that `_look` returned for `rows`.
         commits: group -> old partition -> committed offset, for every old partition.
         new: bounds of the new topic.
     """

@@ -44,9 +44,9 @@ class Proof:
         doubled: number of copies beyond the first one of an old record.
         changed: number of copies whose key, value, headers or timestamp differ from the old record's.
         unmatched: number of copies whose header names a place where the old topic has no record. Always 0
-            for a compacted topic, in which the old record may be gone since.
+            for a compacted topic, from which the old record may have been removed since.
         out_of_order: number of copies that come after a copy of a later record of the same key and old
-            partition, and of keys of which another writer wrote a record before their last copy.
+            partition, plus the number of keys of which another writer wrote a record before the last copy.
         misplaced: number of records in another partition than the profile gives their key.
         strays: number of keys with records in several old partitions. Their order is compared within each of
             these only, because between partitions the timestamps are the only order.
@@ -54,7 +54,7 @@ class Proof:
             the new topic already.
         partitions: new partition -> number of copies that belong there by the profile.
         examples: a sentence for each of some faulty records, at most ten.
-        evidence: what was read and compared, and what is assumed.
+        evidence: the records that were read and compared, and the assumptions.
 
     Example:
         >>> from copartition.kit.evidence import Evidence
@@ -163,7 +163,7 @@ def _originals(records: DataFrame, key: Column | None) -> DataFrame:
         sf.col("offset").alias("old_offset"),
         sf.lit(None).cast("int").alias("partition"),
         sf.lit(None).cast("bigint").alias("offset"),
-        # All headers count, even one of an earlier reshaping; the copy has added one more behind them.
+        # All headers count, even one of an earlier reshaping; the copy has added one more after them.
         _content(sf.col("key") if key is None else key, sf.coalesce("headers", sf.array())).alias("content"),
         sf.col("value").isNull().alias("tombstone"),
     )
@@ -199,9 +199,9 @@ def _key(key: Column) -> Column:
 
 
 def _content(key: Column, headers: Column) -> Column:
-    """Return a 64-bit hash of what a copy must keep: key, value, headers in their order, and timestamp.
+    """Return a 64-bit hash of all that a copy must keep: key, value, headers in their order, and timestamp.
 
-    `xxhash64` skips nulls. So it is also hashed which parts are null: otherwise a tombstone would equal an
+    `xxhash64` skips nulls. So this also hashes which parts are null: otherwise a tombstone would equal an
     empty value, and a null key an empty key.
     """
     value = sf.col("value")
@@ -226,8 +226,8 @@ def _mark_faults(rows: DataFrame, *, compacted: bool) -> DataFrame:
         rows: the rows of `_originals` and `_copies`, with the partition where they belong as `place`.
         compacted: whether one of the topics is compacted.
     """
-    # Shuffled by these two columns only, so that the later sum by key needs no second shuffle. `place` is one
-    # of them, so that records without a key are spread over many tasks.
+    # The rows are shuffled by these two columns only, so that the later sum by key needs no second shuffle.
+    # `place` is one of them, so that records without a key are spread over many tasks.
     rows = rows.repartition("place", "key")
     unit = Window.partitionBy("place", "key", "old_partition")
     along = unit.orderBy("old_offset", "copy", "offset")
@@ -315,7 +315,7 @@ def _evidence(
     *,
     compacted: bool,
 ) -> Evidence:
-    """Return the evidence of a proof: what was read, and what is assumed.
+    """Return the evidence of a proof: the records that were read, and the assumptions.
 
     Args:
         source: the old topic.

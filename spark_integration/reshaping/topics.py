@@ -46,7 +46,7 @@ class OffsetBounds(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of offsets, of which markers of transactions and aborted records have some."""
+        """Number of offsets; markers of transactions and aborted records have offsets, too."""
         return sum(self.ends.values()) - sum(self.starts.values())
 
 
@@ -68,13 +68,13 @@ def reader_options(config: Mapping[str, str], topic: str) -> dict[str, str]:
 
 
 def read_topic(spark: SparkSession, config: Mapping[str, str], topic: str, bounds: OffsetBounds) -> DataFrame:
-    """Return the committed records of a topic within bounds, as Spark's Kafka source names their columns.
+    """Return the committed records of a topic within bounds, in the columns of Spark's Kafka source.
 
     Args:
         spark: a session that knows the format (`register`).
         config: librdkafka's settings.
         topic: name of the topic.
-        bounds: the offsets to read of each of its partitions.
+        bounds: the offsets to read of each of the topic's partitions.
     """
     offsets = {
         name: json.dumps({topic: {str(partition): offset for partition, offset in side.items()}})
@@ -131,12 +131,12 @@ def check_keeps_times(config: Mapping[str, str], topic: str) -> None:
 
 
 def _settings(config: Mapping[str, str], topics: set[str], name: str) -> dict[str, str]:
-    """Return topic -> value of one of its settings.
+    """Return the value of one setting of each topic, by the topic's name.
 
     Args:
         config: librdkafka's settings for a reader.
-        topics: the topics, at least one. A set, because librdkafka cannot read the answer to a request that
-            names a topic twice.
+        topics: the topics, at least one. They are a set, because librdkafka cannot read the answer to a
+            request that names a topic twice.
         name: name of the setting.
 
     Raises:
@@ -166,8 +166,8 @@ def with_origin(headers: Column, partition: Column, offset: Column) -> Column:
 
     Args:
         headers: the headers of the record; null if it has none.
-        partition: its partition in the old topic.
-        offset: its offset in that partition.
+        partition: the record's partition in the old topic.
+        offset: the record's offset in that partition.
     """
     place = sf.concat_ws(":", partition.cast("string"), offset.cast("string")).cast("binary")
     origin = sf.array(sf.struct(sf.lit(HEADER).alias("key"), place.alias("value"))).cast(HEADERS)
@@ -175,7 +175,7 @@ def with_origin(headers: Column, partition: Column, offset: Column) -> Column:
 
 
 def without_origin(headers: Column) -> Column:
-    """Return the headers without the last one if the copy has added that; [] for null.
+    """Return the headers without the last one if the copy has added it; an empty array for null.
 
     If the old topic was itself a copy, its records have such a header, too. That one stays: only the last
     header is from this copy.
@@ -216,7 +216,7 @@ def by_partition(offsets: Mapping[int, int], partition: Column) -> Column:
 
 def _last(headers: Column) -> Column:
     """Return the last header; null if there is none."""
-    # `try_element_at`, because `element_at` fails on an empty array in ANSI mode.
+    # `try_element_at` is used, because `element_at` fails on an empty array in ANSI mode.
     return sf.try_element_at(headers, sf.lit(-1))
 
 

@@ -44,7 +44,7 @@ class WritableTopics(NamedTuple):
     Attributes:
         counts: partition count of each topic.
         ids: the cluster's id of each topic. A topic that is deleted and created again gets another id.
-            Topics of which brokers tell no id are missing.
+            Topics whose id the brokers do not tell are left out.
     """
 
     counts: Mapping[str, int]
@@ -94,7 +94,8 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
 def partition_numbers(topic: str, metadata: Any, config: Mapping[str, str]) -> list[int]:
     """Return the partition numbers in a topic's metadata, ascending.
 
-    UnknownTopicError if the metadata has none: the topic does not exist, or this user may not see it.
+    Raises UnknownTopicError if the metadata has no partitions: the topic does not exist, or this user may not
+    see it.
     """
     if not metadata.partitions:
         why = f" ({metadata.error.str()})" if metadata.error is not None else ""
@@ -119,14 +120,15 @@ def _admin(config: Mapping[str, str], errors: list[KafkaError]) -> AdminClient:
         raise InvalidConfigError(
             "the settings name no broker: give 'bootstrap.servers', for example 'localhost:9092'"
         )
-    # Otherwise brokers with `auto.create.topics.enable` would create a topic that is asked for by its name.
+    # Without this setting, brokers with `auto.create.topics.enable` would create a topic that is asked for by
+    # its name.
     settings = {**librdkafka_security(config), "allow.auto.create.topics": False}
     admin: AdminClient = quiet_client(confluent_kafka.admin.AdminClient, settings, errors)
     return admin
 
 
 def _ids(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
-    """Return topic -> id; "" for a topic that is gone. Topics without an id in the cluster are missing."""
+    """Return topic -> id; "" for a topic that is gone. Topics without an id in the cluster are left out."""
     if not topics:
         return {}
     collection = confluent_kafka.TopicCollection([*topics])
@@ -143,8 +145,8 @@ def _ids(admin: AdminClient, topics: Collection[str]) -> dict[str, str]:
 def check_same_topics(config: Mapping[str, str], ids: Mapping[str, str]) -> None:
     """Raise TopicChangedError if a topic was deleted since its id was asked for, even if it exists again.
 
-    Records that were acknowledged before that are lost. Brokers that do not answer raise nothing: all records
-    are acknowledged, so nothing is known to be wrong.
+    Records that were acknowledged before the topic was deleted are lost. Nothing is raised if brokers do not
+    answer: all records are acknowledged, so nothing is known to be wrong.
 
     Args:
         config: librdkafka's settings.
@@ -243,8 +245,8 @@ def check_unchanged(topic: str, before: int, now: int) -> None:
 
     Args:
         topic: name of the topic, for the message.
-        before: its partition count when the write began.
-        now: its partition count now.
+        before: the topic's partition count when the write began.
+        now: the topic's partition count now.
     """
     if now != before:
         raise PartitionCountError(

@@ -32,8 +32,8 @@ def checked_for_topic(
     partition that does not exist fails after a minute of waiting. It writes no timestamps.
 
     The cluster is asked once, when this is called. The rows are checked when they are written: a task fails
-    at a partition that the topic does not have, and at a keyed row whose partition is another than the one
-    that the profile gives its key.
+    at a partition that the topic does not have, and at a keyed row in another partition than the profile
+    gives its key.
 
     >>> checked_for_topic(df.select("*", kafka_partition("key", 6)), "orders", config)
     Traceback (most recent call last):

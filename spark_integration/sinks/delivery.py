@@ -36,8 +36,9 @@ class Lease:
         report: the delivery callback, which is called for failures only.
 
     Attributes:
-        producer: belongs to the task until it is given back.
-        asked: topic -> when this producer last told its partition count, in seconds of the monotonic clock.
+        producer: the producer, which belongs to the task until `give_back`.
+        asked: topic -> when this producer last asked for its partition count, in seconds of the monotonic
+            clock.
         _reports: a list with one item, the callback of the task that has the producer now. The producer was
             created with a function that calls this item, so a later task can set its own callback.
     """
@@ -66,9 +67,9 @@ def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
     """Return a new producer and a list: its first item is called for each record that was not delivered."""
     reports: list[Callable[[KafkaError | None, Message], None]] = []
 
-    # `report` makes exactly one call, and has no loop. After a fatal error confluent-kafka calls it while an
-    # exception of its own is already set, and the first call made here must fail with that exception. A `for`
-    # loop would take the exception for one of its own, and the error would be lost.
+    # `report` makes exactly one call, and has no loop. After a fatal error confluent-kafka calls `report`
+    # while it has already set an exception in the interpreter. The first call in `report` must fail with that
+    # exception. A `for` loop would take the exception for one of its iterator, and the error would be lost.
     def report(error: KafkaError | None, message: Message) -> None:
         reports[0](error, message)
 
@@ -163,7 +164,7 @@ def deliver(
 
 
 def _topics_to_ask(lease: Lease, topics: Iterable[str]) -> list[str]:
-    """Return the topics whose partition count this producer has not told within the last `ASKED_S` seconds.
+    """Return the topics for whose partition count this producer has not asked in the last `ASKED_S` seconds.
 
     Without this, each of many small tasks would ask again what the task before it has just asked.
     """
@@ -189,7 +190,7 @@ def _check_growth(
         topics: the topics to ask about.
         expected: topic -> partition count when the write began; other topics are not compared.
         within_s: seconds to wait for each answer.
-        must_answer: whether KafkaException is raised if brokers do not answer. Not after the last record:
+        must_answer: whether KafkaException is raised if brokers do not answer. False after the last record:
             all records are acknowledged then, so the task has succeeded.
     """
     for topic in topics:
@@ -217,8 +218,8 @@ def send(producer: Producer, deliveries: Deliveries, columns: list[Iterable[Any]
     While the queue is full, this waits for room. A failed delivery is reported to `deliveries` later.
 
     Args:
-        producer: takes the records.
-        deliveries: the failures of this task; looked at while this waits.
+        producer: the producer that takes the records.
+        deliveries: the failures of this task, which are checked while this waits.
         columns: the arguments of `produce`, as `records.records` returns them.
 
     Raises:
@@ -268,6 +269,7 @@ def _produce_once_there_is_room(producer: Producer, deliveries: Deliveries, reco
 def _close(producer: Producer, deliveries: Deliveries) -> None:
     """Close a producer, unless it has queued records."""
     # The producer is closed here and not by the garbage collector: a Spark worker lives on, and the producer
-    # would go on connecting to brokers. But close() waits for queued records without a limit.
+    # would go on connecting to brokers. A producer with queued records is left alone, because close() waits
+    # for these without a limit.
     if not len(producer):
         deliveries.serve(lambda _: producer.close(), 0)

@@ -28,14 +28,18 @@ SPARK_OPTIONS = frozenset({"path", "checkpointlocation", "queryname"})
 """Options of Spark's own that it may pass on to a data source, in lower case; they are ignored."""
 
 ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_", "KAFKA_SSL_")
-"""Environment variables, or prefixes of them, that are settings: KAFKA_SASL_USERNAME is sasl.username."""
+"""Names, or prefixes of names, of environment variables that are settings.
+
+KAFKA_SASL_USERNAME, for example, is the setting sasl.username.
+"""
 
 DEFAULTS = {
-    # A record without a partition goes where the Java producer would put it.
+    # A record with a key and without a partition goes where the Java producer would put it.
     "partitioner": "murmur2_random",
     # As in Java: a record that no broker takes for two minutes is given up.
     "delivery.timeout.ms": "120000",
-    # Batches may wait until they are full, which makes fewer requests. A task's flush at its end sends all.
+    # Batches wait up to 50 ms until they are full, which makes fewer requests. The flush at a task's end
+    # sends all of them at once.
     "linger.ms": "50",
     # This limits the memory of a task: at most 64 MiB of records are queued.
     "queue.buffering.max.kbytes": "65536",
@@ -61,13 +65,13 @@ NOT_IDEMPOTENT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """Holds the options of a write, read and checked; None stands for an option that is not given.
+    """Holds the options of a write after they were parsed and checked; None stands for an option not given.
 
     Attributes:
         config: librdkafka's producer settings.
         topic: the topic of every row; None if each row names its own.
         partitions: the partition count for which the rows' partitions were computed.
-        tasks: in how many Spark partitions the rows are laid out, as given to `route`.
+        tasks: number of Spark partitions in which the rows are laid out, as given to `route`.
         profile: the profile with which the rows' partitions were computed.
         partition: `columns.AS_IT_IS` if rows are written to the partition in their column, without a check.
         once: the options of an exactly-once write; None for a write that is at least once.
@@ -178,7 +182,7 @@ def read_number(own: Mapping[str, str], name: str, least: int, most: int) -> int
 def read_truth(own: Mapping[str, str], name: str, *, default: bool = False) -> bool:
     """Return whether an option is "true", in any case; `default` if it is not given.
 
-    InvalidConfigError if its value is neither "true" nor "false".
+    Raises InvalidConfigError if its value is neither "true" nor "false".
     """
     text = own.get(name.lower(), str(default)).strip().lower()
     if text not in {"true", "false"}:
@@ -231,7 +235,7 @@ TRANSACTIONAL = {
     "metadata.recovery.strategy": "none",
     "reconnect.backoff.max.ms": "1000",
 }
-"""Defaults of an exactly-once write, over those of `DEFAULTS`."""
+"""Defaults of an exactly-once write; they replace those of `DEFAULTS` with the same names."""
 
 # Setting -> the values that a transactional producer may have; the first one is librdkafka's default.
 _NEEDED = {

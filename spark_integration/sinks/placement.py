@@ -43,7 +43,7 @@ class KeyRule:
     kernel: Kernel = field(repr=False)
 
     def check(self, key: pa.Array, partition: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
-        """Raise RoutingError if a row's partition is another than the one that its key has by this rule.
+        """Raise RoutingError if a row is in another partition than this rule gives its key.
 
         Args:
             key: the key of each row, as text or bytes.
@@ -70,7 +70,7 @@ class KeyRule:
         )
 
     def way_out(self, count: int) -> str:
-        """Return what a user can do about a row in the wrong partition of a topic with `count` partitions."""
+        """Return advice to users on a row in the wrong partition of a topic with `count` partitions."""
         name = self.profile.name
         return (
             f"{self.origin}. Drop it and compute it last, with kafka_partition('key', {count}, "
@@ -81,7 +81,7 @@ class KeyRule:
     def _places(self, key: pa.Array, counts: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the partition of each key; -1 if the profile does not hash such a key.
 
-        RoutingError if the profile's client cannot hash a key at all.
+        Raises RoutingError if the profile's client cannot hash a key at all.
         """
         keys, profile = key_column(key), self.profile
         try:
@@ -90,8 +90,8 @@ class KeyRule:
             raise RoutingError(
                 f"profile '{profile.name}' cannot hash a key that is written: {error}"
             ) from error
-        # In most batches all rows belong to one topic, so its count, the highest, is right for all rows. Rows
-        # of topics with other counts are then computed again.
+        # First the highest count is used for all rows. In most batches all rows belong to one topic, so that
+        # is right. Rows of topics with other counts are then computed again.
         most = int(counts.max(initial=1))
         places = partitions_of(hashes, most, profile.sign)
         for count in np.unique(counts[counts != most]):
@@ -110,8 +110,8 @@ def key_rule(
     """Return the rule by which rows are checked; None if they are not checked.
 
     They are not checked if they have no column 'partition' or no key, or if `partition` is AS_IT_IS. If no
-    profile is named or noted, rows are checked by the Java client's. A column 'partition' that nothing is
-    noted of may just be left over from the topic or the files that were read.
+    profile is named or noted, rows are checked by the Java client's profile, because a column 'partition'
+    without notes may be left over from the topic or the files that the rows were read from.
 
     Args:
         profile_name: option `profile`; None if it is not given.
@@ -169,7 +169,7 @@ def profile_rule(profile_name: str | None, notes: Mapping[str, Any]) -> KeyRule:
 
 
 def check_choice(profile_name: str | None, partition: str | None, columns: Collection[str]) -> None:
-    """Raise InvalidConfigError if option `partition` has an unknown value or contradicts the rest.
+    """Raise InvalidConfigError if option `partition` has an unknown value or contradicts other arguments.
 
     Args:
         profile_name: option `profile`, which contradicts AS_IT_IS.

@@ -2,7 +2,7 @@
 
 Spark runs the tasks of an executor in a few Python processes, which it uses again unless
 `spark.python.worker.reuse` is off. This package's code is pickled by value, so each task has module globals
-of its own, which end with it. A module that is put into `sys.modules` is the same for all tasks of a process.
+of its own, which end with the task. A module in `sys.modules` is the same for all tasks of a process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ HOME = "_copartition_kept"
 """The name in `sys.modules` of the module that keeps the objects."""
 
 KEPT = 4
-"""Number of idle clients of a kind that a process keeps, each with other settings. The oldest goes first."""
+"""Number of idle clients of a kind that a process keeps, each with other settings.
+
+If there are more, the oldest are dropped.
+"""
 
 
 def process_store(what: str) -> dict[Any, Any]:
@@ -28,8 +31,8 @@ def process_store(what: str) -> dict[Any, Any]:
     """
     if HOME not in sys.modules:
         sys.modules[HOME] = ModuleType(HOME)
-        # Clients are closed before Python shuts down. One that is closed during the shutdown may raise, and
-        # the process would end with an error as its exit code.
+        # Clients are closed before Python shuts down. A client that is closed during the shutdown may raise,
+        # and the process would end with an error as its exit code.
         atexit.register(vars(sys.modules[HOME]).clear)
     store: dict[Any, Any] = vars(sys.modules[HOME]).setdefault(f"{what} of process {os.getpid()}", {})
     return store

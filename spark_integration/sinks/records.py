@@ -84,10 +84,10 @@ def records(
     computed_for: int | None = None,
     rule: KeyRule | None = None,
 ) -> list[Iterable[Any]]:
-    """Check a batch's rows, and return them as the arguments of `Producer.produce`, one iterable for each.
+    """Check a batch's rows, and return them as one iterable for each argument of `Producer.produce`.
 
-    If every row names its partition, the records come sorted by partition; those of a partition keep their
-    order.
+    If every row names its partition, the records come sorted by partition, and the records of each partition
+    keep their order.
 
     Args:
         batch: rows with the columns of `TYPES`.
@@ -127,8 +127,9 @@ def records(
             )
         if rule is not None:
             rule.check(columns["key"], partition, limits)
-        # Rows are sorted by partition, which costs librdkafka a third less. If a row names no partition, no
-        # row is moved: such a row may go to any partition, and must not overtake the records there.
+        # Rows are sorted by partition, which saves librdkafka a third of its work. If a row names no
+        # partition, no row is moved: such a row may go to any partition, and must not overtake the records
+        # there.
         if named.all() and (partition[1:] < partition[:-1]).any():
             # The partitions get the smallest type, because NumPy sorts integers of 16 bits and fewer by
             # radix. The sort is stable, so the records of a partition keep their order.
@@ -159,9 +160,9 @@ def as_batches(
     Record batches that are larger are cut. Rows are gathered into batches.
 
     Args:
-        items: what Spark hands to a writer: record batches, or rows before Spark 4.1.
-        most_rows: how many rows may be gathered into a batch.
-        most_bytes: about how many bytes of keys and values a batch may have.
+        items: the input that Spark gives to a writer: record batches, or rows before Spark 4.1.
+        most_rows: the most rows that are gathered into a batch.
+        most_bytes: about the most bytes of keys and values that a batch may have.
     """
     for first in items:
         if isinstance(first, pa.RecordBatch):
@@ -198,8 +199,8 @@ def _gather(rows: Sequence[Any]) -> pa.RecordBatch:
     if "timestamp" in columns:
         # Spark's rows have local times without a zone, which Arrow would take for UTC.
         columns["timestamp"] = [time and time.astimezone(UTC) for time in columns["timestamp"]]
-    # The types are given, because a column of nulls alone would have the type "null". A text becomes bytes,
-    # which is the same record.
+    # The types are given, because a column of nothing but nulls would get the type "null". Texts become
+    # bytes, which makes the same record.
     return pa.record_batch(
         {name: pa.array(values, ARROW_TYPES.get(name)) for name, values in columns.items()}
     )
@@ -210,7 +211,7 @@ def _topics(
 ) -> tuple[Sequence[str], NDArray[np.int32]]:
     """Return the names of a batch's topics, and for each row the index of its topic among them.
 
-    RecordError if a row has no topic, or one that `counts` lacks.
+    Raises RecordError if a row has no topic, or a topic that `counts` lacks.
     """
     if topic is not None:
         return [topic], np.zeros(rows, np.int32)

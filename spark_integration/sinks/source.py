@@ -1,6 +1,6 @@
-"""Implement Spark's interface of a data source for `format("copartition")`: its half that writes.
+"""Implement the half of Spark's data source interface that writes, for `format("copartition")`.
 
-`docs/spark-sink.md` has the options, what is checked and promised, and what is said of order and memory.
+`docs/spark-sink.md` describes the options, the checks, the guarantees, the order of records and the memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class KafkaSink(datasource.DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
         """Return the writer of a batch; called by Spark on the driver, before any task starts.
 
-        Errors as in `_destination`, `writable_topics` and `prepare`.
+        Errors are as in `_destination`, `writable_topics` and `prepare`.
         """
         if overwrite:
             raise InvalidConfigError("a topic can only be appended to: use mode('append')")
@@ -60,7 +60,8 @@ class KafkaSink(datasource.DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
         """Return the writer of a stream; called by Spark on the driver, twice a micro-batch.
 
-        Records are appended in every output mode. Errors as in `_destination`; the cluster is not asked here.
+        Records are appended in every output mode. Errors are as in `_destination`; the cluster is not asked
+        here.
         """
         destination = _destination(schema, self.options)
         once = destination.sink.once is not None
@@ -75,8 +76,8 @@ class _Destination:
     Attributes:
         sink: the options of the write.
         noted: the partition count that the metadata of the partition column notes; None if it notes none.
-        tasks: in how many Spark partitions the rows are laid out, by that metadata or by the option; None if
-            neither says.
+        tasks: number of Spark partitions in which the rows are laid out, by that metadata or by the option;
+            None if neither says.
         rule: the rule that gives each key its partition; None if rows are not checked.
         topics: the topics that may be written; empty until the cluster is asked.
     """
@@ -107,8 +108,8 @@ class _Destination:
 
     def check(self, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
         """Raise TopicChangedError if a topic that tasks have written was deleted meanwhile."""
-        # `cast` and no isinstance(): this package travels by value, so a task's message is of another class
-        # than `_WrittenTopics` here.
+        # `cast` is used, not isinstance(): this package is pickled by value for the tasks, so a task's
+        # message is of another class than `_WrittenTopics` here.
         of_tasks = [cast(_WrittenTopics, message).ids for message in messages if message is not None]
         if written := {name: topic_id for ids in of_tasks for name, topic_id in ids.items()}:
             check_same_topics(self.sink.config, written)
@@ -124,7 +125,7 @@ class _WrittenTopics(datasource.WriterCommitMessage):
 class _BatchWriter(datasource.DataSourceArrowWriter):
     """Writes a batch at least once. Each task waits until its own records are acknowledged.
 
-    So `commit` writes nothing. It checks that no topic was deleted meanwhile.
+    So nothing is left for `commit` to write. It only checks that no topic was deleted meanwhile.
     """
 
     def __init__(self, destination: _Destination) -> None:

@@ -54,7 +54,7 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
         InvalidConfigError: librdkafka refuses the configuration.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
         UnknownTopicError: the cluster has no such topic.
-        AccessError: this user may not write to it, or not commit offsets of it.
+        AccessError: this user may not write to the topic, or may not commit offsets of it.
         NotEnoughReplicasError: too few replicas of a partition are in sync.
     """
     admin = _admin(target) if admin is None else admin
@@ -67,7 +67,7 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
 
 
 def prepare(target: Target) -> Target:
-    """Return the target as `look_up` does, once every partition may take this version.
+    """Check that every partition may take this version, and return the target as `look_up` does.
 
     Args:
         target: the version of a batch that is to be written.
@@ -77,7 +77,7 @@ def prepare(target: Target) -> Target:
         BrokerUnreachableError, UnknownTopicError, AccessError, NotEnoughReplicasError: as in `look_up`.
         PartitionCountError: rows were placed for another count than the topic has.
         ExactlyOnceError: a subclass says why the version may not be written.
-        DeliveryError: the cluster does not say what a partition holds.
+        DeliveryError: the cluster does not answer, or refuses for a reason that has no error of its own.
     """
     admin = _admin(target)
     target = look_up(target, admin)
@@ -101,7 +101,8 @@ def prepare(target: Target) -> Target:
         # aborted.
         holds = partial(may_hold_records, admin, target, partition, fenced=False)
         check_begins(target, partition, partial(_ask_while_coordinators_move, target, holds))
-    # A version whose driver died may be missing in some partitions only. It must be finished before the next.
+    # A version whose driver died may be missing in some partitions only. It must be finished before the next
+    # version is written.
     last = max((entry.version for entry in ledger.values() if entry is not None), default=target.version)
     behind = [partition for partition, entry in ledger.items() if entry and entry.version < last]
     if last < target.version and behind:
@@ -119,7 +120,7 @@ def begun_before(target: Target) -> Target:
     topic has another partition count than the rows were placed for: only then `begun` matters, because a
     version is finished on the partitions that it began with.
 
-    Errors as in `_ledger`.
+    Errors are as in `_ledger`.
     """
     if target.partitions == target.actual:
         return target
@@ -132,8 +133,7 @@ def begun_before(target: Target) -> Target:
 def place_for(target: Target) -> int:
     """Return the count for which rows have to be placed: the earlier one if this version was begun before.
 
-    Errors as of `look_up` and `check_alone`; ExactlyOnceError if the cluster refuses the ledger, or
-    somebody else has written to it.
+    Errors are as in `look_up`, `check_alone` and `_ledger`.
     """
     admin = _admin(target)
     target = look_up(target, admin)
@@ -156,7 +156,7 @@ def check_after(target: Target) -> None:
     Raises:
         HalfWrittenError: the ledger lacks the version in some partitions, which the message names.
         LedgerInUseError: another application has committed to the ledger.
-        DeliveryError: the cluster does not say what the ledger has.
+        DeliveryError: the cluster does not answer, or refuses for a reason that has no error of its own.
     """
     ledger = _ledger(_admin(target), target, target.partitions)
     lacking = [
@@ -174,7 +174,7 @@ def check_after(target: Target) -> None:
 def check_alone(target: Target, admin: AdminClient | None = None) -> None:
     """Raise LedgerInUseError if the ledger's group has members, whose commits would overwrite the ledger.
 
-    AccessError if this user may not read the group. For a stream this is checked only after its tasks.
+    Raises AccessError if this user may not read the group. `OnceStreamWriter` calls this after its tasks.
 
     Args:
         target: names the application.
@@ -227,13 +227,13 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
 def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int, Entry | None]:
     """Return the ledger's entry of each partition, once no open transaction could change one.
 
-    A transaction that stays open is ended. Its producer is dead, because no task of this version runs at
-    that time.
+    A transaction that stays open is ended. Its producer is dead, because this is called only while no task
+    of this version runs.
 
     Args:
         admin: a client that a broker has answered.
         target: the version.
-        partitions: how many partitions to ask about, from 0 on.
+        partitions: number of partitions to ask about; they are numbered from 0 on.
 
     Returns:
         Partition number -> entry; None for a partition without one.
@@ -305,8 +305,8 @@ def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
         try:
             return future.result(ANSWER_WITHIN_S)
         except TimeoutError:
-            # The broker is busy. This becomes librdkafka's own timeout error, which is tried again. If the
-            # broker stays busy, the message names this error.
+            # The broker is busy. librdkafka's own timeout error is raised instead, after which the request is
+            # sent again. If the broker stays busy, the message names this error.
             timed_out = confluent_kafka.KafkaError(confluent_kafka.KafkaError._TIMED_OUT)
             raise confluent_kafka.KafkaException(timed_out) from None
 

@@ -50,7 +50,7 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
 
     Args:
         call: gets the seconds that are left, at least 0.1, and may take that long.
-        within_s: for how many seconds the call is repeated.
+        within_s: number of seconds for which the call is repeated.
 
     Raises:
         KafkaException: the call failed with another error, or failed for `within_s` seconds.
@@ -75,7 +75,7 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
     left behind.
 
     Args:
-        call: raises or returns; what it raises is raised here.
+        call: returns a result, or raises an error, which is then raised here.
         within_s: seconds to wait.
 
     Raises:
@@ -124,7 +124,7 @@ def begin(producer: Producer, topic: str) -> int:
 def check_readable(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
     """Return committed offsets unchanged if every one of them could be read.
 
-    KafkaException if one could not, for example while an open transaction would change it.
+    Raises KafkaException if one could not be read, for example while an open transaction would change it.
     """
     for place in places:
         if place.error is not None:
@@ -154,7 +154,7 @@ def is_fenced(error: KafkaError) -> bool:
 
 
 def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
-    """Return our own error for an error of librdkafka, with what to do in its message.
+    """Return our own error for an error of librdkafka; its message says what to do.
 
     Args:
         error: the error of librdkafka.

@@ -30,7 +30,7 @@ def write_exactly_once(
     partition: str | None = None,
     first_version: int | None = None,
 ) -> None:
-    """Place, route, sort and write the rows of one version, each once, whatever is run again.
+    """Place, route, sort and write the rows of one version, each once even if the version is written again.
 
     If the topic has the version already, its rows are computed again and compared, and nothing is written. If
     the topic has a part of it, the write continues with the next record. So the rows must be the same each
@@ -53,15 +53,15 @@ def write_exactly_once(
             that is written in part is finished on the partitions that it began with, even if the topic has
             grown since. A column `partition` is compared with the partition that the profile gives each key.
             Drop a column `partition` that a Kafka source brought along: it is that of another topic.
-        version: its number, higher than that of the version before; in `foreachBatch` the batch id.
+        version: the version's number, higher than that of the version before; in `foreachBatch` the batch id.
         topic: name of the topic, which must exist.
         app_id: a name of the application or stream that writes, which stays the same if its checkpoint is
             lost. The ledger is the consumer group `copartition/<app_id>`, which no other program may use.
         config: librdkafka's producer settings, "bootstrap.servers" at least.
         order_by: the column or columns by which the records of a partition, and so of a key, are sorted.
-        tasks: how many Spark tasks write, at most one for each partition. A partition is always written by
-            one task alone. By default two for each core that Spark has now; with dynamic allocation one for
-            each partition, because Spark adds cores only if tasks wait.
+        tasks: number of Spark tasks that write, at most one for each partition. A partition is always written
+            by one task alone. By default two for each core that Spark has now; with dynamic allocation one
+            for each partition, because Spark adds cores only if tasks wait.
         profile: the profile whose rule places keys. By default the one that column `partition` was computed
             with, or else "java".
         partition: "as it is" writes each row to the partition that its column names, whatever its key is.
@@ -74,8 +74,9 @@ def write_exactly_once(
         ColumnError: the rows have neither a column `key` nor a column `partition` to place them by.
         PartitionCountError: column `partition` was computed for another count than the topic has.
         ExactlyOnceError: a subclass says why the version cannot be written now.
-        RoutingError: a key's partition is another than its row's column says; raised in a task.
-        InvalidConfigError: a setting has no meaning, or `profile` and `partition` contradict each other.
+        RoutingError: a row is in another partition than the profile gives its key; raised in a task.
+        InvalidConfigError: a setting is unknown or has no valid value, or `profile` and `partition`
+            contradict each other.
         UnknownTopicError: the cluster has no such topic.
         BrokerUnreachableError: no broker answers, or it refuses us.
     """
@@ -101,7 +102,7 @@ def write_exactly_once(
     # The topic is given as an option. A column `topic` is left out, because it could name another one.
     written = [name for name in TYPES if name in df.columns and name != "topic"]
     check_columns({name: df.schema[name].dataType.simpleString() for name in written}, topic=topic)
-    # AS_IT_IS: the sink compares each row's partition with its key, so `route` need not do it, too.
+    # `route` gets AS_IT_IS, which compares nothing: the sink compares each row's partition with its key.
     shared = min(count, _two_a_core(df.sparkSession, count) if tasks is None else tasks)
     routed = route(df, count, tasks=shared, partition=AS_IT_IS)
     # Rows that are equal in `order_by` must not change places between two runs, so the record's own columns

@@ -57,8 +57,8 @@ def fence(target: Target, partitions: Sequence[int], *, within_s: float | None =
     Args:
         target: names the topic and the application.
         partitions: the partitions that may have an open transaction.
-        within_s: seconds after which no further wave begins; the first one always does. None: no limit.
-            After `target.longest_transaction_s` the brokers themselves have ended what was open.
+        within_s: seconds after which no further wave begins; the first wave always begins. None: no limit.
+            After `target.longest_transaction_s` the brokers themselves have ended these transactions.
 
     Raises:
         LedgerInUseError, AccessError, InvalidConfigError, UnknownTopicError, DeliveryError: see `fence_one`.
@@ -121,11 +121,12 @@ def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
 
 
 def end_half_done(target: Target, partition: int, producer: Producer) -> None:
-    """Abort a half-done transaction whose end the ledger's partition does not have, if no reader saw it.
+    """Abort a half-done transaction that is still open in the ledger's partition, if nobody has read it.
 
-    No reader saw its records if their partition does not have the end either, or if it holds just the
-    committed records that the ledger's last entry counts. Then the transaction is aborted, and its rows are
-    written again. Otherwise nothing is done, because its records may be committed and would be written twice.
+    Nobody has read its records if the transaction is also still open in the partition of the records, or if
+    that partition has only the committed records that the ledger's last entry counts. Then the transaction is
+    aborted, and its rows are written again. Otherwise nothing is done, because its records may be committed
+    and would be written twice.
 
     Args:
         target: names the topic and the application.
@@ -169,9 +170,10 @@ def end_dropped(
 ) -> None:
     """Abort a transaction that is aborted in the ledger, and still open in the partition of its records.
 
-    The marker of the producer's next commit in that partition would commit its records, and the same rows are
-    written again. A transaction that the ledger has as committed is not touched: its last entry counts those
-    records, and it is right that the next transaction commits them.
+    If it stayed open, the marker of the producer's next commit in that partition would commit its records,
+    too, although the same rows are written again. A transaction that is committed in the ledger is not
+    touched: the ledger's last entry counts its records, and it is right that the next commit's marker commits
+    them.
 
     Args:
         admin: asks for the partition's ends.
@@ -189,7 +191,7 @@ def _abort_in_partition(target: Target, partition: int, producer: Producer) -> N
     """Abort a transaction with one record in this partition; its marker ends the transaction left open."""
     producer.begin_transaction()
     producer.produce(target.topic, key=b"aborted by copartition", partition=partition)
-    # Without this the abort would drop the queued record, and the partition would get no marker.
+    # Without the flush, the abort would drop the queued record, and the partition would get no marker.
     producer.flush(ANSWER_WITHIN_S)
     producer.abort_transaction(ANSWER_WITHIN_S)
 
@@ -216,7 +218,8 @@ def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
         last: the partition's last entry in the ledger; None if it has none, so that no record is expected.
 
     Returns:
-        False also if this cannot be told: the entry is of an earlier release, or the broker does not answer.
+        True or False. False also if this is unknown, because the entry is of an earlier release or the broker
+        does not answer.
     """
     expected = 0 if last is None else last.added
     since = 0 if last is None else last.since
@@ -229,7 +232,7 @@ def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
             if message is None:
                 return False  # the broker does not answer
             if message.error() is not None:
-                # There are fewer records than expected if retention or compaction has removed some. Then
-                # other records may hide among the rest, so the answer is no.
+                # The partition ends here. If it has fewer records than expected, retention or compaction has
+                # removed some. Then other records may hide among the rest, so the answer is no.
                 return count == expected
     return False

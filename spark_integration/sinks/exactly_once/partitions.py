@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _TIMED_OUT = confluent_kafka.KafkaError._TIMED_OUT
 
 _OPEN_S = 3.0
-"""Seconds to wait for a transaction that is open behind the records read so far.
+"""Seconds to wait for a transaction that is open after the records read so far.
 
 If it has not ended by then, its records may still be committed, so the partition counts as one with records.
 """
@@ -46,8 +46,8 @@ def committed_reader(target: Target) -> confluent_kafka.Consumer:
         "enable.partition.eof": True,
         "auto.offset.reset": "earliest",
     }
-    # The log is off. librdkafka would warn that some settings are for producers only, and of connections that
-    # brokers close while this client waits for the next task. A question that fails raises all the same.
+    # The log is off. librdkafka would warn that some settings are for producers only, and that brokers close
+    # connections while this client waits for the next task. A request that fails raises all the same.
     with machine_faults():
         return confluent_kafka.Consumer({**target.config, **own, "log_level": 0})
 
@@ -90,7 +90,7 @@ def _of(target: Target) -> tuple[object, ...]:
 
 
 def next_record(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:
-    """Return the next record, or the event that marks the end of what this reader may read.
+    """Return the next record, or the event that marks the end of the records that this reader may read.
 
     Args:
         reader: a consumer that is assigned to one partition.
@@ -134,7 +134,7 @@ def ledger_entries(
 ) -> dict[int, Entry | None]:
     """Return the ledger's entry of each partition, by its number; None for one without a committed offset.
 
-    LedgerInUseError if another application has committed one of these offsets.
+    Raises LedgerInUseError if another application has committed one of these offsets.
     """
     try:
         return entries(offsets)
@@ -145,8 +145,8 @@ def ledger_entries(
 def end_of(admin: AdminClient, target: Target, partition: int, *, committed: bool) -> int:
     """Return the offset after a partition's last record.
 
-    If `committed`, records behind the first open transaction do not count, as for readers of committed
-    records.
+    If `committed`, records from the beginning of the first open transaction on do not count, as for readers
+    of committed records.
     """
     return _offsets(admin, target, [partition], committed=committed)[0]
 
@@ -160,7 +160,8 @@ def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) 
 def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenced: bool) -> bool:
     """Return whether a partition has, had or may soon have committed records.
 
-    Records of aborted transactions do not count, because an earlier attempt may have died in its first one.
+    Records of aborted transactions do not count, because they may be all that an earlier attempt left when it
+    died in its first transaction.
 
     Args:
         admin: the client that asks for offsets.
@@ -202,7 +203,8 @@ def _offsets(
 ) -> list[int]:
     """Return the first or the end offset of each of these partitions, in order.
 
-    Asks again while leaders move; KafkaException if a leader has not answered after `PATIENCE_S`.
+    The brokers are asked again while leaders move. Raises KafkaException if a leader has not answered after
+    `PATIENCE_S`.
     """
     places = [(target.topic, partition) for partition in partitions]
 

@@ -37,7 +37,7 @@ class Content:
     column counts as a column of nulls.
 
     Attributes:
-        records: how many records have been added so far.
+        records: number of records that have been added so far.
         _streams: the hashes by name, such as "key.length" and "key.data".
     """
 
@@ -66,8 +66,8 @@ class Content:
         Headers are hashed as two columns, their keys and their values.
 
         Args:
-            name: of the column, or of a field within it.
-            column: its values: bytes, text, times or lists of headers.
+            name: name of the column, or of a field within it.
+            column: the column's values: bytes, text, times or lists of headers.
         """
         # Times have no lengths: their microseconds are hashed, and for a null a number that no time has.
         if pa.types.is_timestamp(column.type):
@@ -100,7 +100,7 @@ class Target:
         config: librdkafka's producer settings.
         topic: the topic's name.
         topic_id: the topic's id in the cluster.
-        actual: how many partitions the topic has.
+        actual: number of partitions that the topic has.
         partitions: the partition count for which the rows were placed.
         rule: the rule that says where keyed rows belong; None if it is not known.
         app_id: the application's id, part of each transactional id and of the ledger's group.
@@ -108,7 +108,7 @@ class Target:
         first_version: the version that may begin a ledger, whatever records the topic has. None if the user
             named none: then version 0 may begin one, in partitions without records.
         begun: whether a part of this version is written already, placed for the count `partitions`.
-        shared_by: how many tasks write the version, if they are fewer than its partitions. Task i then writes
+        shared_by: number of tasks that write the version, if it is below `partitions`. Task i then writes
             each partition p with p % shared_by == i. None if each partition has a task of its own.
     """
 
@@ -153,7 +153,7 @@ def target_of(
         placed_for: the partition count for which the rows were placed; None if it is not known.
         rule: the rule that says where keyed rows belong; None if it is not known.
         stream: whether a stream is written, whose versions are its micro-batches.
-        tasks: in how many Spark partitions the rows are laid out; None for one for each Kafka partition.
+        tasks: number of Spark partitions in which the rows are laid out; None for one per Kafka partition.
 
     Raises:
         InvalidConfigError: the options name no topic or no version, or `placed_for` is None.
@@ -200,7 +200,7 @@ def none_of(target: Target, before: int = 0) -> Entry:
 
 
 def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Entry:
-    """Return what a partition holds of the target's version; raise unless the version may be written now.
+    """Return a partition's entry of the target's version; raise unless the version may be written now.
 
     A version may follow any lower version that is done. It may be run again until a higher version begins.
     The first version finds no entries. After that only a partition that was added to the topic has no entry.
@@ -210,7 +210,8 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
         target: the version to write.
         partition: the partition's number.
         entry: the partition's own entry in the ledger; None if it has none.
-        anchor: the entry of partition 0, which says what the ledger was for if `entry` is None.
+        anchor: the entry of partition 0, which tells the ledger's last version and partition count if `entry`
+            is None; None if partition 0 has no entry, or if it is not needed.
 
     Returns:
         `entry` if it is of this version, else an entry of this version without records.
@@ -256,7 +257,7 @@ def _check_follows(target: Target, partition: int, entry: Entry) -> None:
 
     Args:
         target: the version to write.
-        partition: the partition whose entry it is.
+        partition: the partition of the entry.
         entry: the entry, which may be of the same version or of another topic with the same name.
     """
     where = f"partition {partition}"
@@ -295,7 +296,7 @@ def _check_count(target: Target) -> None:
 
 
 def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
-    """Raise TopicChangedError if a rerun's rows are placed for another count than those that are written.
+    """Raise TopicChangedError if a rerun's rows are placed for another count than the rows written before.
 
     The topic may have grown since the version began. Then the version is finished on the partitions that it
     began with. Its records lie where they would lie if the topic had grown after the version.
@@ -325,8 +326,8 @@ def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
 def _before(target: Target, partition: int, anchor: Entry | None) -> int:
     """Return the partition count of the version before, for a partition without an entry in the ledger.
 
-    It is 0 if this version is the first one. LedgerMissingError if the partition existed when the version
-    before was written: then its entry is lost, and nobody knows what the partition holds.
+    The count is 0 if this version is the first one. Raises LedgerMissingError if the partition existed when
+    the version before was written: then its entry is lost, and nobody knows what the partition holds.
     """
     if target.version == (target.first_version or 0) and (anchor is None or anchor.version == target.version):
         return 0

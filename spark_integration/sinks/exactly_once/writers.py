@@ -50,7 +50,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
         self._target = prepare(target)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
-        """Write one task's rows; Spark calls it in the task. Errors as in `write_task`."""
+        """Write one task's rows; Spark calls it in the task. Errors are as in `write_task`."""
         return _WrittenPartitions(write_task(as_batches(iterator), self._target, _task().partitionId()))
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
@@ -67,11 +67,11 @@ class StreamWriter(_StreamWriterBase):  # type: ignore[misc]
     """Writes the micro-batches of a stream.
 
     Spark makes two instances: one that it pickles for the tasks, and one in another process that commits or
-    aborts. Only the first one asks the cluster, when it is pickled. So a question that the cluster does not
-    answer cannot fail a micro-batch that all tasks have written.
+    aborts. Only the first one calls `_ask`, when it is pickled. So if the cluster does not answer, the
+    micro-batch fails before its tasks write, and not after all of them have written.
 
     Attributes:
-        _refused: the error of that question, which each task raises; None if there was none.
+        _refused: the error that `_ask` raised, which each task raises again; None if there was none.
     """
 
     _refused: CopartitionError | None = None
@@ -94,11 +94,11 @@ class StreamWriter(_StreamWriterBase):  # type: ignore[misc]
 
     @abstractmethod
     def _ask(self) -> None:
-        """Ask the cluster what the tasks need to know, and keep the answers in this writer."""
+        """Ask the cluster for the facts that the tasks need, and keep them in this writer."""
 
     @abstractmethod
     def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
-        """Write one task's rows, and return what the driver needs to know of them."""
+        """Write one task's rows, and return the facts about them that the driver needs."""
 
 
 class OnceStreamWriter(StreamWriter):
@@ -140,7 +140,7 @@ class OnceStreamWriter(StreamWriter):
 def _fence_rest(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
     """End the transactions that tasks without a report have left open.
 
-    Stops after the transaction timeout: by then the brokers have ended those transactions themselves.
+    This stops after the transaction timeout: by then the brokers have ended those transactions themselves.
     """
     fence(target, _unwritten(target, messages), within_s=target.longest_transaction_s)
 
@@ -152,7 +152,7 @@ def _task() -> TaskContext:
 
 def _unwritten(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> list[int]:
     """Return the partitions that no task has reported as written, ascending."""
-    # `cast` and no isinstance(): this package travels by value, so a message of a task is of another class
-    # than `_WrittenPartitions` here.
+    # `cast` is used, not isinstance(): this package is pickled by value for the tasks, so a task's message is
+    # of another class than `_WrittenPartitions` here.
     tasks = [cast(_WrittenPartitions, message).partitions for message in messages if message is not None]
     return sorted(set(range(target.partitions)).difference(*tasks))

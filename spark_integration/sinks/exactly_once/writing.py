@@ -102,8 +102,9 @@ def write_task(batches: Iterable[pa.RecordBatch], target: Target, task: int) -> 
         write_partition(batches, target, task)
         return own
     runs = _runs(batches, target, task)
-    # Read the first rows before anything is written, so that a DataFrame that is not sorted leaves nothing
-    # behind. If rows of a finished partition came later, the next attempt would take them for changed data.
+    # Read the first rows before anything is written, so that a DataFrame whose first rows are not sorted is
+    # refused before anything is written. If a partition were finished and more rows of it came later, the
+    # next attempt would find more rows than the ledger counts, and would report changed data.
     ahead = [*_up_to(HELD_BYTES, runs, itemgetter(1))]
     pool, waiting = ThreadPoolExecutor(_AT_ONCE), deque[tuple[int, Future[None]]]()
     rest = set(own)
@@ -161,10 +162,10 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
                 if content.records > held.records and not held.done:
                     attempt.produce(batch)
                 # All records that the partition holds have been read again. Compare them now, because the
-                # records behind them may be written only if these are the same.
+                # records after them may be written only if these are the same.
                 elif content.records >= held.records:
                     check_same(target, partition, held, content)
-        # The rows ended before the records that the partition holds: this run has fewer rows.
+        # If the partition holds more records than this run has rows, this run differs from the earlier one.
         if content.records < held.records:
             check_same(target, partition, held, content)
         if not held.done:
@@ -206,7 +207,7 @@ def write_empty(target: Target, partitions: Sequence[int]) -> None:
 
 
 class _Attempt:
-    """Own the producer of one partition, and its open transaction.
+    """Owns the producer of one partition, and its open transaction.
 
     A transaction must not stay open while Spark computes the next rows, so a timer commits it when it reaches
     `MOST_AGE_S`. The task's thread and the timer's thread both use the producer, one at a time: each holds
@@ -214,12 +215,12 @@ class _Attempt:
 
     Attributes:
         _content: the records that the task has read so far; `write_partition` adds to it under the lock.
-        _held: what the partition held of this version when the attempt began.
+        _held: the entry that says which records of this version the partition held when the attempt began.
         _failed: the exception that ended the attempt, or None; set under the lock.
         _stuck: True after a call to librdkafka did not return. The producer is not touched after that.
         _timer: commits the open transaction when it is `MOST_AGE_S` old; None while no transaction is open.
         _ends: when the open transaction reaches that age, in seconds of the monotonic clock.
-        _begun_at: how many records `_content` had when the open transaction began.
+        _begun_at: number of records that `_content` had when the open transaction began.
         _since: the end of committed records in the partition at that time (`Entry.since`).
         _last: the partition's entry in the ledger, of any version, as it was read last; None if it has none.
     """
@@ -248,10 +249,12 @@ class _Attempt:
             self._producer = confluent_kafka.Producer({**target.config, **own})
 
     def begin(self) -> Entry:
-        """Fence earlier attempts at this partition, and return what they have written of this version.
+        """Fence earlier attempts at this partition, and return the entry of the records that they wrote.
 
-        ExactlyOnceError if the ledger forbids to write this version now, KafkaException if the brokers refuse
-        or do not answer.
+        The entry is of this version; it counts no records if they have written none.
+
+        Raises ExactlyOnceError if the ledger forbids to write this version now, and KafkaException if the
+        brokers refuse or do not answer.
         """
         admin = self._admin
         self._target = replace(self._target, actual=begin(self._producer, self._target.topic))
@@ -335,7 +338,7 @@ class _Attempt:
     def give_up(self, error: Exception) -> KafkaError | None:
         """Abort the open transaction, and return why it failed, which the first error does not always tell.
 
-        None if `error` itself is the reason.
+        Returns None if `error` itself is the reason.
 
         Args:
             error: the error that ended the attempt.
@@ -353,13 +356,13 @@ class _Attempt:
         return reason
 
     def check_lost(self) -> None:
-        """Raise DeliveryError if a record was not delivered: the transaction's error does not name it."""
+        """Raise DeliveryError if a record was not delivered; a transaction's error does not say which one."""
         self._deliveries.check()
 
     def await_the_other(self, fenced: Exception) -> Entry:
-        """Return what the partition holds once the attempt that fenced this one has finished.
+        """Return the partition's entry of this version once the attempt that fenced this one has finished.
 
-        FencedError if that attempt makes no progress for `STANDSTILL_S`.
+        Raises FencedError if that attempt makes no progress for `STANDSTILL_S`.
 
         Args:
             fenced: the error by which this attempt learnt that it is fenced.
@@ -392,7 +395,7 @@ class _Attempt:
         close(self._producer)
 
     def _standing(self, *, mend: bool = False) -> Entry:
-        """Return what the partition holds of this version, and keep its entry in `_last`.
+        """Return the partition's entry of this version, and keep its last entry in the ledger in `_last`.
 
         If `mend`, a half-done transaction that makes the ledger unreadable is ended first.
         """
@@ -403,7 +406,7 @@ class _Attempt:
         return standing(self._target, self._partition, entry, anchor)
 
     def _entry(self, partition: int, *, mend: bool) -> Entry | None:
-        """Return a partition's entry in the ledger once no open transaction could change it; None if none.
+        """Return a partition's entry in the ledger once no open transaction could change it; None if missing.
 
         Args:
             partition: this attempt's own partition, or partition 0.
@@ -434,7 +437,7 @@ class _Attempt:
         """Begin a transaction, note how far readers of committed records can read, and start its timer.
 
         Args:
-            begun_at: how many records of the version come before this transaction.
+            begun_at: number of records of the version that come before this transaction.
         """
         self._producer.begin_transaction()
         self._begun_at = begun_at
@@ -468,7 +471,7 @@ class _Attempt:
             raise self._failed
 
     def _stop_timer(self) -> None:
-        """Note that no transaction is open."""
+        """Cancel the timer and set it to None, which means that no transaction is open."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
