@@ -234,7 +234,7 @@ def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
 
 
 def _change(change: diffs.Change) -> Change:
-    """Return a change with the keys of JSON, one of which, "from", cannot be a field's name in Python."""
+    """Return a change with the keys of JSON. One key, "from", cannot be the name of a field in Python."""
     return {
         "topic": change.topic,
         "partition": change.partition,
@@ -247,7 +247,7 @@ def _change(change: diffs.Change) -> Change:
 
 
 def _pattern(pattern: re.Pattern[str] | None) -> str | None:
-    """Return the text of a regular expression, null for none."""
+    """Return the text of a regular expression; None if there is no expression."""
     return None if pattern is None else pattern.pattern
 
 
