@@ -143,8 +143,8 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - few ask for it
 
-    # click makes the script; its variable is the one that `copartition(prog_name=...)` looks for when it
-    # starts.
+    # click makes the script. The script sets the variable that click looks for when a command of this
+    # `prog_name` starts.
     script = get_completion_class(shell)
     assert script is not None
     for name in ("copartition", "assignment-diff"):
