@@ -201,11 +201,11 @@ class Presence(StrEnum):
     """The sides on which a member is."""
 
     STAYED = "stayed"
-    """On both."""
+    """The member is on both sides."""
     JOINED = "joined"
-    """Only after."""
+    """The member is only on the side after."""
     LEFT = "left"
-    """Only before."""
+    """The member is only on the side before."""
     UNKNOWN_BEFORE = "not known before"
     """Seen only after; not all members before are known, so it may have been there without partitions."""
     UNKNOWN_AFTER = "not known after"
@@ -294,19 +294,19 @@ class Action(IntEnum):
     """The change of one partition; its number is also the order of reports."""
 
     KEEP = 0
-    """Same owner, or nobody on both sides."""
+    """The partition has the same owner on both sides, or no owner on both."""
     MOVE = 1
-    """Another owner."""
+    """The partition has another owner after."""
     ASSIGN = 2
-    """Gained an owner."""
+    """The partition had no owner before, and has one after."""
     UNASSIGN = 3
-    """Lost its owner."""
+    """The partition had an owner before, and has none after."""
     ADDED = 4
     """The topic has grown by this partition."""
     REMOVED = 5
     """The topic no longer has this partition."""
     CONFLICT = 6
-    """Two owners at once on one side: a zombie, or a capture taken during a rebalance."""
+    """The partition has two owners on one side: a zombie, or a capture taken during a rebalance."""
 
     @property
     def label(self) -> str:

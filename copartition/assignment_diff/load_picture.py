@@ -29,7 +29,7 @@ _THINNEST = 3.0
 
 
 class FairShare(NamedTuple):
-    """The partitions of a side divided by its members: rounded down (`low`) and rounded up (`high`)."""
+    """The mean number of partitions of a member, rounded down (`low`) and rounded up (`high`)."""
 
     low: int
     high: int
@@ -73,7 +73,7 @@ def load(diff: AssignmentDiff) -> LoadPicture:
 
     Returns:
         The picture, with an axis that begins at 0 unless the smallest load is at least 70 % of the largest.
-        Up to `FEW` members have dots, more have histograms.
+        Up to `FEW` members are drawn as dots, more as histograms.
     """
     # A member that is on one side only has no load on the other side, not a load of 0.
     loads = [

@@ -22,7 +22,7 @@ from copartition.assignment_diff.changes import Action, MemberChange, Presence
 from partitioning.errors import InvalidGroupError
 
 CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
-"""The strategy of each protocol that gives equal numbers of equally large topics to one member."""
+"""Protocol -> its strategy that gives equal partition numbers of equally large topics to one member."""
 
 
 class TopicSpread(NamedTuple):

@@ -212,7 +212,7 @@ class Ribbon(NamedTuple):
 
 
 class Ownership(NamedTuple):
-    """The picture, `height` pixels high."""
+    """The picture of owners before and after, `height` pixels high."""
 
     height: float
     rows: tuple[Row, ...]

@@ -166,7 +166,14 @@ def _group_to_plan(state: GroupState, assignor: str, what_if: WhatIf) -> tuple[G
 
 
 def _start(state: GroupState, seated: PlannedSeats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
-    """Return the group as its leader sees it when the new members of `seats` have joined."""
+    """Return the group as its leader sees it when the new members of `seats` have joined.
+
+    Args:
+        state: the group before, with its owners.
+        seated: its members before the change, and those that leave.
+        seats: the members after the change; the ids of new ones may be drawn.
+        topics: the topics after the change.
+    """
     # Only new members have a prefix; all others are in the group already.
     join = [seat.member for seat in seats if seat.prefix is not None]
     return Group((), seated.now).next(state.assignment, leave=seated.leaving, join=join, topics=topics)

@@ -69,7 +69,7 @@ def pace_sentences(scenario: Scenario) -> list[str]:
     """
     sentences = []
     kinds = Counter(type(event) for event in scenario.events)
-    # Only for several events of one kind the sentence has to say that they happen at the same moment.
+    # If there is only one event of a kind, no sentence has to say that several happen at the same moment.
     several = [verb for verb, kind in (("join", Join), ("leave", Leave), ("crash", Crash)) if kinds[kind] > 1]
     if several:
         sentences.append(f"all members that {' or '.join(several)} do so at one moment")

@@ -1,4 +1,4 @@
-"""Hold what several rooms of the tools share; the rooms import from here, never the other way round.
+"""Hold what several packages of the tools share; they import from here, never the other way round.
 
 - `words` turns values into words for people. `grid` prints tables in a terminal, `page` makes HTML pages,
   `markdown` writes Markdown, and `json` writes JSON. `places` gives partitions the two levels that JSON

@@ -146,7 +146,7 @@ class Admin:
         """Return the group as the Admin API describes it.
 
         If librdkafka uses DescribeGroups in version 5 or lower, a group that does not exist is in the state
-        "DEAD", because brokers have no error for that. Otherwise it is an error.
+        "DEAD", because brokers have no error for that. In any other case such a group is an error.
         """
         asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
         found = asked[group].result()
@@ -229,8 +229,8 @@ class Admin:
 
         Args:
             places: the partitions.
-            stable: if True, the last stable offset in place of the end; readers with `read_committed` stop
-                there.
+            stable: True to return, instead of the end, the last stable offset, at which readers with
+                `read_committed` stop.
         """
         answer = self._contact.list_offsets(
             self._admin, places, "latest", committed=stable, within_s=self._timeout_s

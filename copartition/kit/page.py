@@ -89,7 +89,10 @@ def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
 
 
 def _steps() -> Iterator[float]:
-    """Yield ever longer steps in milliseconds; from 1 s on, in which people count time, not 20 s or 100 s."""
+    """Yield ever longer steps in milliseconds.
+
+    From 1 s on these are steps in which people count time, such as 15 s and 30 s, but not 20 s or 100 s.
+    """
     counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))
     days = (number * 86_400_000.0 * 10**power for power in itertools.count() for number in (2, 5, 10))
     return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)

@@ -130,7 +130,7 @@ def _migrate_state(
 
     Args:
         state: the group.
-        source: its name on the command line, for messages.
+        source: the group's name on the command line, for messages.
         new: the strategies that the members are to have, the preferred one first.
         clients: the kinds of clients that the user names; empty: those that the state shows, else Java's.
         policy: see `plan_migration`.

@@ -106,10 +106,10 @@ def examples_help(*runs: str) -> str:
 
 
 def end_of_help(room: str, **names: str) -> str:
-    """Return the end of a command's help: the file `help.txt` of its room, with `names` filled in.
+    """Return the end of a command's help: the file `help.txt` of its package, with `names` filled in.
 
     Args:
-        room: folder below `copartition`, such as "assignment_diff".
+        room: the name of the package, such as "copartition.assignment_diff".
         names: value for each {name} in the file.
     """
     text = read_data(room, "help.txt")

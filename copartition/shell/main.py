@@ -65,7 +65,7 @@ _MODULES = {
     "simulate": "simulate_scenarios.command",
     "size": "simulate_scenarios.size_command",
 }
-"""Command -> its module below `copartition`, if that is not the room with the command's name."""
+"""Command -> its module below `copartition`, for each command that is not in the package with its name."""
 
 
 class _Verbs(QuietGroup):

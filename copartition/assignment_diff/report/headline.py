@@ -103,7 +103,7 @@ def _if_whole(diff: AssignmentDiff) -> str:
 
 
 def _waiting(diff: AssignmentDiff) -> str | None:
-    """Return how many records wait without a reader; None if none do, or if it is unknown."""
+    """Return how many records wait without a reader; None if no record waits, or if that is unknown."""
     numbers = diff.summary
     least = "" if numbers.lag_unowned_exact else "at least "
     if not numbers.lag_unowned:
@@ -112,7 +112,7 @@ def _waiting(diff: AssignmentDiff) -> str | None:
 
 
 def _has(number: int) -> str:
-    """Return the verb "have" for a subject of this number."""
+    """Return "has" for 1, else "have"."""
     return "has" if number == 1 else "have"
 
 
@@ -205,8 +205,8 @@ def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
 def _stops(diff: AssignmentDiff) -> Iterator[str]:
     """Yield the clauses about what is not read for a while on the way to a plan.
 
-    There is none for two states that are not a plan. If it is unknown what stops, that is said only if the
-    user asked for it, by a deploy or another strategy.
+    There is no clause if the side after is not a plan. If it is unknown what stops, there is a clause only if
+    the user asked for that, by a deploy or another strategy.
     """
     if diff.after.status != "planned":
         return
@@ -240,5 +240,5 @@ def _stops(diff: AssignmentDiff) -> Iterator[str]:
 
 
 def _is_or_are(number: int) -> str:
-    """Return the verb "be" for a subject of this number."""
+    """Return "is" for 1, else "are"."""
     return "is" if number == 1 else "are"

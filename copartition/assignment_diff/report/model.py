@@ -175,11 +175,11 @@ class Shown:
         return [*_of_rows(self.part, chosen).changes(every=True)]
 
     def largest_members(self, most: int | None = None) -> list[MemberChange]:
-        """Return the members to list; of more than `most`, the largest changes first."""
+        """Return the members to list; if there are more than `most`, only those that changed most."""
         return largest(self.members, _size, self._most(most))
 
     def largest_topics(self, most: int | None = None) -> list[TopicChange]:
-        """Return the topics to list; of more than `most`, the largest changes first."""
+        """Return the topics to list; if there are more than `most`, only those that changed most."""
         return largest(self.topics, lambda topic: topic.changed, self._most(most))
 
     def largest_flows(self, most: int | None = None) -> tuple[list[Flow], int, int]:
@@ -209,7 +209,7 @@ class Shown:
         return flows, *left_out
 
     def _most(self, most: int | None) -> int | None:
-        """Return the limit of rows; None for no limit."""
+        """Return the most rows to show: `most`, or `SHOWN` if it is None; None with `View.every`."""
         return None if self.view.every else SHOWN if most is None else most
 
     def _is_chosen(self, member: MemberChange) -> bool:

@@ -180,8 +180,8 @@ def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str,
     """Return the cells of a member.
 
     Args:
-        member: its change.
-        names: shortens its name.
+        member: the change of the member.
+        names: shortens the member's name.
         scale: characters for each partition in the bar; 0 for no bar.
     """
     delta = member.after - member.before

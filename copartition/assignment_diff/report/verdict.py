@@ -141,7 +141,7 @@ def separated_sentences(diff: AssignmentDiff) -> list[str]:
 def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
     """Yield at most one detail: the partitions that have no owner after.
 
-    There is none for a single state without members, because its headline says that nobody reads.
+    There is no detail for a single state without members, because its headline says that nobody reads.
     """
     rows = np.flatnonzero((diff.target < 0) & (diff.action != Action.REMOVED))
     # If there are no members, the headline says that nobody reads. A list of all partitions would hide the
@@ -259,7 +259,7 @@ def heading(diff: AssignmentDiff) -> list[str]:
         parts.append(" -> ".join(dict.fromkeys(statuses)))
     before = sum(member.before_id is not None for member in diff.members)
     after = sum(member.after_id is not None for member in diff.members)
-    # Members that a source only counts are in the group that it shows, but not in a plan.
+    # Members that a source counts but does not list belong to a single state. A plan leaves them out.
     after += diff.after.unlisted if diff.alone else 0
     least = [
         "at least " if exact is None else "" for exact in (numbers.members_before, numbers.members_after)

@@ -188,7 +188,7 @@ class _Keys(NamedTuple):
 
     Attributes:
         values: texts, or values of NDJSON, of which a null is None.
-        are_json: True if they are values of NDJSON, so that a string is a JSON value and not a document.
+        are_json: True if they are values of NDJSON, so that a string is a value and not a JSON document.
     """
 
     values: Sequence[Any]
