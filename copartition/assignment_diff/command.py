@@ -1,4 +1,4 @@
-"""Run `copartition diff`, which is `assignment-diff`."""
+"""Run `copartition diff`, also called `assignment-diff`: show what changes from one state to another."""
 
 from __future__ import annotations
 

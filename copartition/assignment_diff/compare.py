@@ -453,7 +453,7 @@ def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side
 
     Args:
         state: the state.
-        rows: the row of each of its partitions.
+        rows: the row of each partition that the state has.
         partitions: the number of rows.
     """
     here = np.zeros(partitions, np.bool_)

@@ -72,7 +72,7 @@ def stops_of_group(
     Args:
         state: the group.
         happening: what happens.
-        pace: how fast it goes.
+        pace: how fast it happens.
         assignor: the strategy of the group; None for the one that the source shows.
 
     Returns:

@@ -39,7 +39,7 @@ class Window(NamedTuple):
     end: float
 
     def x(self, at: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return pixels from the left, 0 to `WIDTH`; times outside the window are moved to its border."""
+        """Return pixels from the left, 0 to `WIDTH`; values outside the window are moved to its border."""
         place = (np.asarray(at, np.float64) - self.start) / self.grain
         return np.clip(place, 0.0, WIDTH)
 

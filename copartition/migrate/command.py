@@ -1,4 +1,4 @@
-"""The command `copartition migrate`: it leads a group from one strategy to another while the group runs."""
+"""Run `copartition migrate`: tell which rolling bounces lead a running group from one strategy to another."""
 
 from __future__ import annotations
 

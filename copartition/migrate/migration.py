@@ -25,7 +25,7 @@ from partitioning.profiles import known_client
 _POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
 
 _TIMEOUTS = "consumer.session.timeout.ms=45000,consumer.heartbeat.interval.ms=5000"
-"""The timeouts of a group of the consumer protocol: the names in its configuration, and the defaults."""
+"""The settings of a group that are its members' timeouts in the consumer protocol, with Kafka's defaults."""
 
 JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
 """The assumption for a group whose source does not show its clients."""

@@ -44,7 +44,7 @@ class WalkResult(NamedTuple):
     fault: str | None
 
     def __str__(self) -> str:
-        """Say the walk as evidence: "librdkafka, range to uniform on Kafka 4.4.0: 2 of 2 groups lived"."""
+        """Return evidence in words: "librdkafka, range to uniform on Kafka 4.4.0: 2 of 2 groups lived"."""
         lists = " to ".join(",".join(strategies) for strategies in self.way)
         groups = f"{self.lived} of {self.groups} groups lived"
         groups += f", in the others {self.fault}" if self.fault else ""

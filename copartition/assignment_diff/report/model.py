@@ -84,7 +84,7 @@ class Shown:
     """A diff through a view.
 
     `part` is the diff with only the chosen rows. Its members count partitions of the chosen topics; its
-    summary is that of the whole diff. Everything is computed on first use and kept.
+    summary is that of the whole diff. Lists of rows are computed on first use and kept.
 
     Args:
         diff: the whole diff.
@@ -233,7 +233,7 @@ def _member_changed(member: MemberChange) -> bool:
 
 
 def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> AssignmentDiff:
-    """Return the diff of the topics whose name has a match; members count only their partitions."""
+    """Return the diff of the topics whose name has a match; members count only partitions of these topics."""
     if pattern is None:
         return diff
     matches = np.array([pattern.search(name) is not None for name in diff.topics], np.bool_)

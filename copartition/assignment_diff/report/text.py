@@ -261,7 +261,7 @@ _TABLES: dict[str, Callable[[Shown, Console], None]] = {
 
 
 class _Names:
-    """Shortens the names of members for tables: without the start that all share, and with less of an id.
+    """Shortens the names of members for tables: cuts the start that all share, and most of each UUID.
 
     Names stay unique within one report.
 

@@ -109,7 +109,7 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Yield at most one detail: how the group can change to the strategy of the plan, if that is another."""
+    """Yield at most one detail: how the group can change to the plan's strategy, if it has another one."""
     if not diff.new_strategy:
         return
     from copartition.migrate.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
@@ -122,9 +122,10 @@ def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def separated_sentences(diff: AssignmentDiff) -> list[str]:
-    """Return a sentence for each group of topics that is no longer kept together by partition number.
+    """Return a sentence for each group of topics that is no longer read together by partition number.
 
-    It also names the strategy that would keep them together. There are at most `_SEPARATED` sentences.
+    Each sentence also names the strategy that would keep them together. There are at most `_SEPARATED`
+    sentences.
     """
     planned = diff.after.strategy
     # The group's protocol must have the strategy that the sentence names.

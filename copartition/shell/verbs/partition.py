@@ -135,7 +135,7 @@ def _places(keys: Sequence[bytes | None], partitions: int, profile: str, *, stri
     """Return the partition of each key; None if the profile does not hash it or, unless strict, refuses it.
 
     Raises:
-        InvalidKeyError: strict is set, and the profile's keys are texts but one of these is not UTF-8.
+        InvalidKeyError: strict is set, and the profile's keys are texts, but one of these keys is not UTF-8.
     """
     from partitioning import partition_batch  # noqa: PLC0415 - only here
     from partitioning.errors import InvalidKeyError  # noqa: PLC0415
