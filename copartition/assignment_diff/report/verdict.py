@@ -277,7 +277,7 @@ _NOTES = 12
 
 
 class Fate(NamedTuple):
-    """What happened to some partitions, such as "moved", and how many these are.
+    """The fate of some partitions, such as "moved", and how many partitions have it.
 
     Attributes:
         style: the fate's class in the style sheet.
