@@ -1,4 +1,4 @@
-"""Tell what a change to a group moves and stops: two states of a group, or one and a plan, compared.
+"""Compare two states of a group, one of which may be a plan, and tell what the change moves and stops.
 
 - `pair` reads both sides. `planner` makes a plan, with the topics of `planned_topics`.
 - `compare` finds the changes. `changes` decides which member before is which member after, `needed` how many

@@ -1,6 +1,6 @@
 """Pair and name the members of two states, and define the change of one member and of one partition.
 
-Without pairs of members, every restart reads as if everything had moved.
+If members were not paired, every restart would look as if all partitions of the member had moved.
 """
 
 from collections import Counter
@@ -25,7 +25,10 @@ MATCH_RULES = ("auto", *_FIELDS, "overlap")
 """The values of --match."""
 
 RENAME_PCT = 50
-"""Percent of common partitions from which on two members are taken for one, as git takes renamed files."""
+"""The least percentage of common partitions at which two members are taken for one.
+
+Git recognises renamed files in the same way.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,14 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Pairs of members, by index.
+    """Pairs of a member before and a member after, by their indices.
 
     Attributes:
-        rule: the rules that made a pair, such as "client-id" or "client-id, overlap"; the one asked for where
-            no pair was made.
-        after_of: index after of every member before, -1 for one that left.
-        rule_of: the rule that matched each member before, None for one that left.
-        renames: pairs found by overlap.
+        rule: the rules that made pairs, such as "client-id" or "client-id, overlap"; if no pair was made, the
+            rule that was asked for.
+        after_of: for each member before, its index after; -1 if it has no pair.
+        rule_of: for each member before, the rule that paired it; None if it has no pair.
+        renames: the pairs that were made by overlap.
     """
 
     rule: str
@@ -73,11 +76,14 @@ def match_members(
     Args:
         before: members before.
         after: members after.
-        owner_before: owner before, by index, of each partition that both sides know; -1 for none.
-        owner_after: the same after.
-        rule: one of `MATCH_RULES`. "auto" matches by instance id, client id, member id and host, each where
-            it is unique on both sides, then by overlap. Unknown rules and ids that are missing or not unique
-            raise `DiffError`.
+        owner_before: for each row of the diff, the index of the owner before; -1 if it has none.
+        owner_after: for each row of the diff, the index of the owner after; -1 if it has none.
+        rule: one of `MATCH_RULES`. "auto" pairs members by instance id, client id, member id and host, as far
+            as a value is unique on both sides, and then by overlap.
+
+    Raises:
+        DiffError: there is no such rule, or the rule is a field that a member lacks or that two members of
+            one side share.
     """
     if rule not in MATCH_RULES:
         raise DiffError(f"unknown match rule {rule!r}; choose one of {', '.join(MATCH_RULES)}")
@@ -96,22 +102,22 @@ def match_members(
                     paired.add(other)
     renames = []
     if rule in {"auto", "overlap"}:
-        # Only members that no field has paired: overlap parts no pair again.
+        # Only members that no field has paired are compared, so that overlap does not separate a pair.
         free = np.array([number < 0 for number in after_of], np.bool_)
         spare = np.array([number not in paired for number in range(len(after))], np.bool_)
         for one, other, score in _pairs_by_overlap(owner_before, owner_after, free, spare):
             after_of[one], rule_of[one] = other, "overlap"
             renames.append(Rename(before[one].id, after[other].id, score))
-    # In the order of the rules, whichever member comes first.
+    # The rules are in the order of `MATCH_RULES`, so that the order of members does not matter.
     used = [match_rule for match_rule in MATCH_RULES if match_rule in rule_of]
     return Matching(", ".join(used) or rule, tuple(after_of), tuple(rule_of), tuple(renames))
 
 
 def _check_unique(rule: str, side: str, members: Sequence[MemberIdentity]) -> None:
-    """Refuse a rule under which a member of this side has no value, or two members have the same.
+    """Refuse a rule under which a member of this side has no value, or two members have the same value.
 
     Raises:
-        DiffError: there is such a member; the message names it and `side`.
+        DiffError: there is such a member; the message names the member or the value, and `side`.
     """
     values = [getattr(member, _FIELDS[rule]) for member in members]
     if None in values:
@@ -133,7 +139,7 @@ def _pairs_by_field(
     """
     olds, news = ([getattr(member, field) for member in side] for side in (before, after))
     old_times, new_times = Counter(olds), Counter(news)
-    # Of a value that comes twice the last one stays, but such a value makes no pair below.
+    # If two members have the same value, only the last one is in `number`; such a value makes no pair below.
     number = {value: index for index, value in enumerate(news)}
     return [
         (index, number[value])
@@ -171,12 +177,13 @@ def _pairs_by_overlap(
         np.bincount(owner_after[owner_after >= 0], minlength=len(spare)),
     )
     one, other = np.divmod(pairs, len(spare))
-    # Of the larger list, so that a member with few partitions is not taken for one that has them among many.
+    # The score is a percentage of the larger of both lists. Otherwise a member with few partitions would be
+    # taken for a member that has these among many others.
     score = 100 * shared // np.maximum(sizes[0][one], sizes[1][other])
     overlaps: list[tuple[int, int, int]] = []
     lost_one, lost_other = set[int](), set[int]()
-    # The best score first; of equal scores the most partitions. The pair itself decides last, so that equal
-    # inputs give equal diffs.
+    # The best score comes first; among equal scores, the most common partitions. The numbers of the pair
+    # decide last, so that equal inputs give equal diffs.
     for row in np.lexsort((pairs, -shared, -score)).tolist():
         old, new = int(one[row]), int(other[row])
         if score[row] >= RENAME_PCT and old not in lost_one and new not in lost_other:
@@ -194,11 +201,11 @@ class Presence(StrEnum):
     """The sides on which a member is."""
 
     STAYED = "stayed"
-    """On both."""
+    """The member is on both sides."""
     JOINED = "joined"
-    """Only after."""
+    """The member is only on the side after."""
     LEFT = "left"
-    """Only before."""
+    """The member is only on the side before."""
     UNKNOWN_BEFORE = "not known before"
     """Seen only after; not all members before are known, so it may have been there without partitions."""
     UNKNOWN_AFTER = "not known after"
@@ -233,14 +240,14 @@ class MemberChange:
 def order_members(
     after_of: tuple[int, ...], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
 ) -> tuple[list[str], list[Identity]]:
-    """Return the names of both sides' members in natural order, and the identity of each.
+    """Return the names of the members of both sides, in natural order, and the identity of each member.
 
     Args:
-        after_of: for each member before its number after, -1 for one that left.
+        after_of: for each member before, its number after; -1 for a member that left.
         before: the members before.
         after: the members after.
     """
-    # The -1 of those that left is no member's number, and takes none away.
+    # Members that left have -1 in `after_of`, which is no member's number and so removes none.
     joined = sorted({*range(len(after))}.difference(after_of))
     identities: list[Identity] = [*enumerate(after_of), *((-1, index) for index in joined)]
     names = _names(identities, before, after)
@@ -253,8 +260,9 @@ def _names(
 ) -> list[str]:
     """Return the name of each member, all different.
 
-    It is the instance id, else the client id if no other member of that side has it, else the member id. If
-    two members would still have the same name, they get their member ids, and the side if these are equal.
+    A name is the instance id, else the client id if no other member of that side has it, else the member id.
+    Members that would have the same name get their member ids instead, followed by the side if these are
+    equal, too.
 
     Args:
         identities: (number before, number after) of each member; -1 on a side where it is not.
@@ -286,37 +294,37 @@ class Action(IntEnum):
     """The change of one partition; its number is also the order of reports."""
 
     KEEP = 0
-    """Same owner, or nobody on both sides."""
+    """The partition has the same owner on both sides, or no owner on both."""
     MOVE = 1
-    """Another owner."""
+    """The partition has another owner after."""
     ASSIGN = 2
-    """Gained an owner."""
+    """The partition had no owner before, and has one after."""
     UNASSIGN = 3
-    """Lost its owner."""
+    """The partition had an owner before, and has none after."""
     ADDED = 4
-    """The topic has grown by it."""
+    """The topic has grown by this partition."""
     REMOVED = 5
-    """The topic no longer has it."""
+    """The topic no longer has this partition."""
     CONFLICT = 6
-    """Two owners at once on one side: a zombie, or a capture taken during a rebalance."""
+    """The partition has two owners on one side: a zombie, or a capture taken during a rebalance."""
 
     @property
     def label(self) -> str:
-        """The word in JSON and CSV."""
+        """The name of the action in reports."""
         return self.name.lower()
 
 
 class Change(NamedTuple):
-    """One partition; members by the name the diff gives them.
+    """One partition and its owners on both sides; members have the names that the diff gives them.
 
     Attributes:
-        topic: its topic.
-        partition: its number.
-        action: what happened to it.
-        source: its owner before, None for nobody.
-        target: its owner after, None for nobody.
-        lag: records waiting, None if unknown.
-        reason: what set it in motion, or why it stays; None if the side after was not planned.
+        topic: the topic's name.
+        partition: the partition's number.
+        action: what happened to the partition.
+        source: the owner before; None if it had none.
+        target: the owner after; None if it has none.
+        lag: records that wait in the partition; None if unknown.
+        reason: why the partition moves or stays; None if the side after is not a plan.
     """
 
     topic: str
@@ -346,13 +354,13 @@ class Conflict:
 
 
 class Flow(NamedTuple):
-    """The partitions that went from one member to another, sorted; None stands for nobody.
+    """The partitions that went from one owner to another; members have the names that the diff gives them.
 
     Attributes:
-        source: their owner before.
-        target: their owner after.
-        partitions: which.
-        reason: what set them in motion; None if flows are not told apart by it, or it is unknown.
+        source: the owner before; None if they had none.
+        target: the owner after; None if they have none.
+        partitions: the partitions, sorted by topic and number.
+        reason: why the plan moves them; None if the flows are not split by reason, or if it is unknown.
     """
 
     source: str | None

@@ -1,4 +1,4 @@
-"""Run `copartition diff`, which is `assignment-diff`."""
+"""Run `copartition diff`, also called `assignment-diff`: show what changes from one state to another."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CHECKS = (
 """The numbers that --check can look at: those of `Summary`, which `--help` names without loading it."""
 
 _CONFLICTS = 10
-"""Conflicts that the error stream names; the report has them all."""
+"""The most conflicts that are named on the error stream; the report names all of them."""
 
 HELP_END = end_of_help(__package__, CHECKS=CHECKS)
 """The end of --help, from `help.txt`."""
@@ -225,10 +225,10 @@ def diff(
     # Limits are checked before anything is written, because a limit on an unknown number ends the command.
     failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
-        # Saved before the report, so that a broken pipe does not lose the plan.
+        # The plan is saved before the report is printed, so that a broken pipe does not lose it.
         write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
-    # The text report, and Markdown, name them all.
-    # The error stream names conflicts for programs that read another format only for its numbers.
+    # The text report and Markdown name all conflicts. A program may read another format only for its numbers,
+    # so the error stream then names the first conflicts.
     silent = quiet or output.form not in {"text", "markdown"}
     for conflict in change.conflicts[: _CONFLICTS * silent]:
         complain(f"{conflict.topic}-{conflict.partition} has two owners")
@@ -246,9 +246,10 @@ def diff(
 
 
 def _unknown_deploy(change: AssignmentDiff) -> bool:
-    """Return True if the user asked what a deploy stops and that is unknown; exit code 0 would be wrong then.
+    """Return True if the user asked what a deploy stops, and the answer is unknown.
 
-    False if the user did not ask about a deploy, even if it is unknown what the change stops.
+    Exit code 0 would be wrong then. False if the user did not ask about a deploy, even if it is unknown what
+    the change stops.
     """
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - help and completion do without
 
@@ -258,7 +259,7 @@ def _unknown_deploy(change: AssignmentDiff) -> bool:
 def _found_something(change: AssignmentDiff) -> bool:
     """Return True if anything differs or stops; for a single state, if it is uneven or lacks an owner.
 
-    This is the exit code 1 of a diff without --check.
+    If so, a diff without --check ends with exit code 1.
     """
     if change.alone:
         from copartition.assignment_diff.needed import is_even  # noqa: PLC0415 - help and completion do without
@@ -286,7 +287,7 @@ def _check_rows(form: str, by: str | None) -> None:
 
     Args:
         form: name of the output format, such as "json".
-        by: what a row of the report is; None if the user does not say.
+        by: what a row of the report is: "member", "topic" or "partition"; None if the user does not say.
 
     Raises:
         click.UsageError: the format has no such rows.
@@ -302,9 +303,9 @@ def _report(change: AssignmentDiff, view: View, limits: Sequence[NumberCheck], o
 
     Args:
         change: the diff.
-        view: chooses rows.
+        view: the part of the diff to show.
         limits: the limits of --check. Only JSON contains their results.
-        output: the form, and where it goes.
+        output: the form of the report, and where to write it.
     """
     if output.form in {"text", "stat"}:
         from copartition.assignment_diff.report.text import print_diff, print_stat  # noqa: PLC0415 - needs rich

@@ -1,8 +1,9 @@
 """Compare two states of a group.
 
 Index spaces: a row is a partition that either side knows, sorted by topic and number. A place is the index of
-a member in `AssignmentDiff.members`. A number is the index of a member in its own side's state. -1 is nobody
-in both, and arrays that translate one into the other have one more element for it.
+a member in `AssignmentDiff.members`. A number is the index of a member in its own side's state. A place or
+number of -1 stands for nobody. Arrays that translate numbers into places end with one more element, which is
+-1, so that index -1 gives -1.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +54,7 @@ State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | Partit
 
 
 _BY_CHANCE = {"roundrobin", "sticky", "cooperative-sticky", "uniform"}
-"""Kafka's strategies under which topics are read together by number only by chance."""
+"""Kafka's strategies that give partitions with equal numbers to one member only by chance."""
 
 _LISTED = 5
 """The most members or topics that a remark names."""
@@ -78,11 +79,11 @@ class AssignmentDiff:
         action: an `Action` of each row.
         source: index into `members` of the owner before, -1 for nobody.
         target: index into `members` of the owner after, -1 for nobody.
-        lag: records waiting, `UNKNOWN_LAG` where unknown; None if no side knows any.
+        lag: records that wait in each row, `UNKNOWN_LAG` if unknown; None if neither side shows any lag.
         conflicts: partitions with two owners.
         summary: the diff in numbers.
         pace: the timeouts, costs and times of a deploy that `stops` depends on.
-        alone: whether both sides are one state, of which only the balance is asked for.
+        alone: True if both sides are the same state; then reports judge only how even its loads are.
     """
 
     before: GroupState
@@ -111,7 +112,11 @@ class AssignmentDiff:
 
     @property
     def same(self) -> bool:
-        """True if nothing changed; a member under a new id is the same member, but not by overlap alone."""
+        """True if nothing changed.
+
+        A member with a new id is no change if its instance id, client id or host shows that it is the same
+        member. It is a change if only the partitions of the member show that (`Matching.renames`).
+        """
         came_or_went = any(member.presence in {Presence.JOINED, Presence.LEFT} for member in self.members)
         return not (came_or_went or self.matching.renames or self.action.any())
 
@@ -119,7 +124,8 @@ class AssignmentDiff:
     def warnings(self) -> tuple[str, ...]:
         """Sentences to read before believing the numbers, each once.
 
-        A plan that stands before does not warn: how it would have come about is past when it is compared.
+        If the side before is a plan, its warnings are left out. They say how the plan would be carried out,
+        which is over when the plan is compared with the group.
         """
         before = () if self.before.status == "planned" else self.before.warnings
         return tuple(dict.fromkeys((*before, *self.after.warnings)))
@@ -129,9 +135,9 @@ class AssignmentDiff:
         """Groups of topics that were read together by partition number before and no longer are after.
 
         In such a group, one member had partition n of every topic, for each n. Empty if the strategy before
-        is one of Kafka's that does not aim at this, because then it was by chance.
+        is one of Kafka's that does not aim at this.
         """
-        # To say that a plan ends what was chance would blame it for nothing.
+        # If the topics were read together by chance, a report must not blame the plan for ending this.
         if self.before.strategy in _BY_CHANCE:
             return ()
         after = self._owners_by_topic(self.target, Action.REMOVED)
@@ -167,8 +173,8 @@ class AssignmentDiff:
         """Return the owners of each topic's partitions in the order of their numbers, on one side.
 
         Args:
-            owner: place of the owner of each row, on that side.
-            missing: the action of rows that this side does not have.
+            owner: place of the owner of each row, on this side.
+            missing: the action of the rows that this side does not have.
         """
         there = self.action != missing
         ends = np.searchsorted(self.topic[there], np.arange(1, len(self.topics)))
@@ -238,8 +244,8 @@ class AssignmentDiff:
     def changes(self, *, every: bool = False) -> Iterator[Change]:
         """Yield the rows as objects, in order: only changed ones, or all with `every`.
 
-        A planned side after gives each row its reason; the first row then waits until all reasons are
-        known.
+        If the side after is a plan, each row has the reason for its change. The first row then takes long,
+        because the assignor decides the whole group once more to find the reasons.
         """
         rows = np.arange(len(self.action)) if every else np.flatnonzero(self.action)
         names = [*(member.name for member in self.members), None]
@@ -292,7 +298,8 @@ class AssignmentDiff:
     def flows_by_reason(self) -> tuple[Flow, ...]:
         """The flows, split by the reason why the plan moves their partitions.
 
-        They are in the order of `flows`, and those of one pair of members in the order of its partitions.
+        They are in the order of `flows`. The flows of one pair of members are sorted by their first
+        partition.
         """
         sentences = []
         for flow in self.flows:
@@ -316,9 +323,9 @@ class _Side(NamedTuple):
 
     Attributes:
         here: True if the state knows the partition.
-        owner: number of its owner, -1 without one; of two owners the lower number.
-        second: number of another owner, -1 without one.
-        lag: records that wait, `UNKNOWN_LAG` if unknown; None if the state knows none.
+        owner: number of the partition's owner, -1 if it has none; if it has two, the lower number.
+        second: number of the second owner, -1 if there is none.
+        lag: records that wait in the partition, `UNKNOWN_LAG` if unknown; None if the state shows no lag.
     """
 
     here: NDArray[np.bool_]
@@ -345,25 +352,26 @@ def diff(
         before: an `Assignment`, a mapping from member id to partitions, or a `GroupState`.
         after: the same, later.
         match: how members are paired, see `match_members`.
-        pace: the group's timeouts and how fast a deploy goes; None: Kafka's defaults, a usual deployment.
-        weights: what partitions weigh, as the assignor "weighted" takes it, for the peak of the summary.
+        pace: the group's timeouts and how fast a deploy goes; None: Kafka's default timeouts and the pace of
+            a usual deployment.
+        weights: the weights of partitions, as the assignor "weighted" takes them. `Summary.peak` needs them.
 
     Raises:
-        DiffError: the members cannot be paired as asked.
-        InvalidConfigError: the weights make no sense.
+        DiffError: the members cannot be paired by the rule `match`.
+        InvalidConfigError: the weights are invalid.
     """
     weighing = None if weights is None else weights_of(weights)
     old, new = GroupState.of(before), GroupState.of(after)
     topics = tuple(sorted({*old.topics, *new.topics}))
     keys = [_keys(state, topics) for state in (old, new)]
-    # `key` has each partition of either side once, in order; `row` is the place of each side's partitions in
-    # it.
+    # `key` has each partition of either side once, in order. `row` has the index into `key` of each partition
+    # of the side before, then of each partition of the side after.
     key, row = np.unique(np.concatenate(keys), return_inverse=True)
     sides = [
         _spread(state, rows, len(key))
         for state, rows in zip((old, new), np.split(row, [len(keys[0])]), strict=True)
     ]
-    # Before rows can be compared, members must have one place on both sides.
+    # Before rows can be compared, each member must have the same place on both sides.
     matching = match_members(old.members, new.members, sides[0].owner, sides[1].owner, match)
     names, identities = order_members(matching.after_of, old.members, new.members)
     of_old = _places([one for one, _ in identities], len(old.members))
@@ -376,12 +384,13 @@ def diff(
     )
     rows, all_known = Columns(topic, action, source, target), (old.members_complete, new.members_complete)
     members = _members(names, identities, matching, rows, (old, new))
-    # With two owners of a partition no assignment is described, so there is nothing to compare with the best
-    # one.
+    # A state in which a partition has two owners is no valid assignment, so it cannot be compared with the
+    # best one.
     if (sides[1].second >= 0).any():
         needed = NeededMoves(None, None, exact=False)
     else:
-        # A member that is gone after is judged by what it subscribed to before.
+        # The side after does not have the subscription of a member that left, so its subscription before
+        # counts.
         subscriptions = [
             new.members[other].topics if other >= 0 else old.members[one].topics for one, other in identities
         ]
@@ -444,7 +453,7 @@ def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side
 
     Args:
         state: the state.
-        rows: the row of each of its partitions.
+        rows: the row of each partition that the state has.
         partitions: the number of rows.
     """
     here = np.zeros(partitions, np.bool_)
@@ -465,9 +474,13 @@ def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side
 
 
 def _places(numbers: list[int], members: int) -> NDArray[np.int32]:
-    """Return the place of each member of a side by its number, -1 for one without a place.
+    """Return the place of each member of a side by its number, -1 for a number without a place.
 
-    The result has one more element than the side has members: index -1, nobody, gives -1.
+    The result has one more element than the side has members, so that index -1, nobody, gives -1.
+
+    Args:
+        numbers: for each place, the number of its member on this side; -1 if the member is not there.
+        members: how many members the side has.
     """
     places = np.full(members + 1, -1, np.int32)  # the last element serves index -1, nobody
     for place, number in enumerate(numbers):
@@ -486,10 +499,10 @@ def _members(
     """Return the change of each member, in the order of `names`.
 
     Args:
-        names: by place.
-        identities: (number before, number after) by place.
+        names: the name of each member, by place.
+        identities: (number before, number after) of each member, by place.
         matching: the rule that paired each member.
-        rows: owners are places.
+        rows: the rows of the diff, whose owners are places.
         states: both sides.
     """
     old, new = states
@@ -550,8 +563,8 @@ def _owners(names: list[str], place_of: NDArray[np.int32], side: _Side, index: i
     """Return the names of the owners of a row on one side: none, one or two.
 
     Args:
-        names: by place.
-        place_of: number of a member on that side -> its place.
+        names: the name of each member, by place.
+        place_of: for each number of a member on this side, the place of that member.
         side: the side.
         index: the row.
     """

@@ -26,8 +26,7 @@ def find_stops(diff: AssignmentDiff) -> tuple[Stops, ...] | Missing:
 
     Returns:
         One or two items. The result is empty if nothing happens, if no member read a partition before the
-        change, or if no member is left after it.
-        `Missing` if the simulator cannot tell, with the reason.
+        change, or if no member is left after it. `Missing` with the reason, if the simulator cannot tell.
     """
     before, after = diff.before, diff.after
     happening = _happening(diff)
@@ -39,7 +38,8 @@ def find_stops(diff: AssignmentDiff) -> tuple[Stops, ...] | Missing:
     # Until every member has restarted, the group still has its old strategy.
     strategy = before.strategy if diff.new_strategy else after.strategy or before.strategy
     ways = [happening]
-    # Nothing shows whether a member that left said so or crashed. A crash stops its partitions for longer.
+    # No source shows whether a member that left sent LeaveGroup or crashed. After a crash its partitions stop
+    # for longer.
     if happening.leaves and happening.deploy is None:
         ways.append(replace(happening, crash=True))
     found: list[Stops] = []
@@ -52,14 +52,15 @@ def find_stops(diff: AssignmentDiff) -> tuple[Stops, ...] | Missing:
 
 
 def _happening(diff: AssignmentDiff) -> Happening | Missing:
-    """Return what happens; `Missing` if partitions move and no source shows why, or no way leads there.
+    """Return what happens to the group: members that join or leave, topics that grow, a new strategy.
 
     Args:
-        diff: members that joined or left, topics that grew, and another strategy are read from it.
+        diff: the diff from which all this is read.
 
     Returns:
         All that happens, as one happening. A change of strategy takes the bounces of a migration and a
-        rolling deploy, unless the state after names a deploy of its own.
+        rolling deploy, unless the state after names a deploy of its own. `Missing` if partitions move and no
+        source shows why, or if no rolling bounce leads to the new strategy.
     """
     before, after = diff.before, diff.after
     ids = {member.before_id: member for member in diff.members if member.presence is Presence.LEFT}
@@ -68,7 +69,7 @@ def _happening(diff: AssignmentDiff) -> Happening | Missing:
     joins = tuple(member for member in after.members if member.id in new)
     grows = _growth(diff)
     bounces: tuple[tuple[str, ...], ...] = ()
-    # Members cannot change their strategy while they run, so a new one takes rolling bounces.
+    # Members cannot change their strategy while they run, so a new strategy takes rolling bounces.
     if diff.new_strategy:
         try:
             migration = plan_migration(
@@ -87,7 +88,7 @@ def _happening(diff: AssignmentDiff) -> Happening | Missing:
         bounces = tuple(bounce.strategies for bounce in migration.bounces)
     deploy = after.deploy or ("rolling" if bounces else None)
     happening = Happening(joins=joins, leaves=leaves, grows=grows, deploy=deploy, bounces=bounces)
-    # Workers of Kafka Connect are no consumers, so nothing of theirs is in partition-seconds.
+    # Workers of Kafka Connect are no consumers, so nothing that they stop is counted in partition-seconds.
     consumers = not diff.alone and before.protocol != CONNECT
     if consumers and happening == NOTHING and (diff.action == Action.MOVE).any():
         return Missing(
@@ -98,9 +99,9 @@ def _happening(diff: AssignmentDiff) -> Happening | Missing:
 
 
 def _growth(diff: AssignmentDiff) -> Mapping[str, int]:
-    """Return topic -> new partition count, of topics that have grown.
+    """Return topic -> new partition count, for topics that have grown.
 
-    Only topics with a new partition that has an owner after.
+    A topic is left out if none of its new partitions has an owner after.
     """
     rows = (diff.action == Action.ADDED) & (diff.target >= 0)
     counts = diff.after.counts_by_topic

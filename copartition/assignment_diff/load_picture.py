@@ -1,6 +1,7 @@
 """Lay out how many partitions members have, before and after, beside a fair share.
 
-A few members are dots, more are a histogram. Places are in pixels; the template only prints them.
+Each of a few members is a dot; more members are drawn as a histogram for each side. Positions are computed
+here, in pixels, and the template only prints them.
 """
 
 from typing import NamedTuple
@@ -21,14 +22,14 @@ _BINS = 100
 """The approximate number of bars of a histogram."""
 
 _NARROWEST = 7.0
-"""The least length of the axis, in partitions: with fewer, loads that differ by 1 would look far apart."""
+"""The least length of the axis, in partitions. On a shorter axis, loads that differ by 1 look far apart."""
 
 _THINNEST = 3.0
 """The least distance in pixels from the fair share to each edge of its band, so that it can be seen."""
 
 
 class FairShare(NamedTuple):
-    """A fair share of the partitions: its floor and its ceiling."""
+    """The mean number of partitions of a member, rounded down (`low`) and rounded up (`high`)."""
 
     low: int
     high: int
@@ -38,7 +39,15 @@ class FairShare(NamedTuple):
 
 
 class LoadHistogram(NamedTuple):
-    """The members of one side: a histogram as an SVG path, its figures, and the band of the fair share."""
+    """The histogram of the members of one side by their number of partitions.
+
+    Attributes:
+        side: "before" or "after".
+        facts: the loads in words: least, most, median, quartiles, and how many members are idle.
+        area: the histogram as an SVG path; "" if the side has no members.
+        top: the number of members of the highest bar.
+        band: (start, width) of the fair share in pixels; None if no share is fair to all.
+    """
 
     side: str
     facts: str
@@ -51,12 +60,12 @@ class LoadPicture(NamedTuple):
     """The picture of loads: a dot for each of a few members, else a histogram for each side."""
 
     window: Window  # numbers of partitions, from the left
-    members: tuple[tuple[str, MemberChange], ...]  # those with dots, by what they are called
+    members: tuple[tuple[str, MemberChange], ...]  # members that are dots, each with the name to show
     spreads: tuple[LoadHistogram, ...]  # before and after
     band: tuple[float, float] | None  # where the fair share after begins, and its width
     ticks: tuple[Tick, ...]  # numbers of partitions
-    fair: str  # what a fair share is, and what that rests on
-    summary: str  # how many members have it
+    fair: str  # a sentence: the size of a fair share and what it assumes, or why there is none
+    summary: str  # a sentence: how many members have a fair share
 
 
 def load(diff: AssignmentDiff) -> LoadPicture:
@@ -64,7 +73,7 @@ def load(diff: AssignmentDiff) -> LoadPicture:
 
     Returns:
         The picture, with an axis that begins at 0 unless the smallest load is at least 70 % of the largest.
-        Up to `FEW` members have dots, more have histograms.
+        Up to `FEW` members are drawn as dots, more as histograms.
     """
     # A member that is on one side only has no load on the other side, not a load of 0.
     loads = [

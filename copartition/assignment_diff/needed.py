@@ -1,4 +1,4 @@
-"""Find the fewest moves that a change needed, the least load of its fullest member, and balance."""
+"""Compute the fewest moves that a change needed, the lowest possible greatest load, and if loads are even."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from copartition.assignment_diff.changes import Action, MemberChange, Presence
 from partitioning.errors import InvalidGroupError
 
 CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
-"""The strategy of each protocol that gives equal numbers of equally large topics to one member."""
+"""Protocol -> its strategy that gives equal partition numbers of equally large topics to one member."""
 
 
 class TopicSpread(NamedTuple):
@@ -30,7 +30,7 @@ class TopicSpread(NamedTuple):
 
     Attributes:
         fullest: the most partitions of this topic that one member has.
-        needed: the same if the topic were spread evenly over its subscribers.
+        needed: the most that one member would have if the topic were spread evenly over its subscribers.
     """
 
     fullest: int
@@ -41,11 +41,11 @@ def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpre
     """Return the worst spread of a topic after the change.
 
     Args:
-        rows: partitions none of which has two owners after.
+        rows: the rows of the diff; no partition may have two owners after the change.
         subscribers: the number of members that subscribe to each topic.
     """
     here = rows.action != Action.REMOVED
-    # A topic without subscribers is divided by 1, so that nobody has too much of it.
+    # A topic without subscribers counts as having one, so that no owner has more than a share of this topic.
     share = -(-np.bincount(rows.topic[here], minlength=len(subscribers)) // np.maximum(subscribers, 1))
     owned = here & (rows.target >= 0)
     return TopicSpread(*worst_spread(rows.target[owned], rows.topic[owned], share))
@@ -103,10 +103,10 @@ def find_needed(
 
     Args:
         rows: the rows of the diff.
-        topics: names, by the index in `rows.topic`.
-        members: by place.
-        subscriptions: of each member after, by place; None if they are unknown.
-        all_known: the side after shows all its members.
+        topics: the names to which `rows.topic` has indices.
+        members: the change of each member, by place.
+        subscriptions: the topics that each member subscribes to, by place; None if they are unknown.
+        all_known: True if the side after shows all its members.
     """
     there = np.array([member.presence is not Presence.LEFT for member in members], np.bool_)
     loads = [member.after for member in members if member.after_id is not None]
@@ -121,11 +121,12 @@ def find_needed(
     exact = all_known and None not in of
     here = rows.action != Action.REMOVED
     if not exact:
-        # A partition without an owner after could be one that an unseen member has; it must not count as
-        # free.
+        # An unseen member may own a partition that seems to have no owner after the change, so this partition
+        # must not count as free.
         here &= rows.target >= 0
     held = here & (rows.source >= 0) & (rows.action != Action.CONFLICT)
-    # Members that left have no place among those that stay; the last element serves -1, nobody.
+    # A member's index among the members that did not leave; -1 for one that left. The last element serves
+    # index -1, nobody.
     place = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
     holder = place[np.where(held, rows.source, -1)][here]
     fewest = min(loads, default=0) if all_known else 0
@@ -150,25 +151,25 @@ def find_needed(
 
 
 def group_of(state: GroupState) -> Group:
-    """Return a state as assignors see it; members whose subscriptions are unknown read everything.
+    """Return a state as a group for assignors; members whose subscriptions are unknown read everything.
 
-    Members that the source only counts are added under ids of their own, and read everything too.
+    Members that the source counts but does not list are added under new ids, and read everything, too.
     """
     members = [
         Member(member.id, state.topics if member.topics is None else member.topics)
         for member in state.members
     ]
     ids = {member.id for member in members}
-    # An id that a real member has would make two members one.
+    # If an added member had the id of a listed one, the two would become one member.
     unused = (name for number in itertools.count() if (name := f"unlisted-{number}") not in ids)
     members += [Member(name, state.topics) for name in itertools.islice(unused, state.unlisted)]
     return Group([Topic(*counted) for counted in state.counts_by_topic.items()], members)
 
 
 def balance_of(state: GroupState) -> AssignmentQuality | None:
-    """Return the loads of a group and the best ones.
+    """Return the loads of the members of a group, and the most even loads that are possible.
 
-    None if a partition has two owners, or an owner and no member that subscribes to its topic.
+    None if a partition has two owners, or if it has an owner although no member subscribes to its topic.
     """
     try:
         return quality(group_of(state), state.assignment)
@@ -179,17 +180,17 @@ def balance_of(state: GroupState) -> AssignmentQuality | None:
 def is_even(balance: AssignmentQuality) -> bool:
     """Return True if a group with members is balanced: no assignment of its partitions has more even loads.
 
-    A partition without an owner is no balance: an assignment that gives it to a member has other loads.
-    The commands that judge balance (`assignment-diff`, `doctor`) ask this function and no other.
+    A group is not balanced if a partition that a member could get has no owner, because the best loads
+    include this partition. All commands that judge balance (`assignment-diff`, `doctor`) use this function.
     """
     return bool(balance.loads) and balance.loads == balance.best_loads
 
 
 def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
-    """Return the peak of a state and its lower bound.
+    """Return the peak of a state, and a lower bound for the peak of any assignment of its partitions.
 
-    None if members, partitions or owners are not all known. Members whose subscriptions are unknown count as
-    reading everything, so the bound holds in any case.
+    None if members or partitions are not all known, or if a partition has two owners. Members whose
+    subscriptions are unknown count as reading everything, so the bound holds in any case.
     """
     place = state.topic * (np.int64(2**32)) + state.partition
     one_owner = len(np.unique(place)) == len(place)

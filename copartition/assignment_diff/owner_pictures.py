@@ -18,7 +18,7 @@ from copartition.assignment_diff.report.model import presence
 from copartition.kit.words import shared_start, visible
 
 FEW = 30
-"""Members that a picture shows one by one, at most."""
+"""The most members that a picture shows one by one."""
 
 _ROOM = 24
 """The most letters of a name; more would leave no room for the picture on a phone."""
@@ -27,11 +27,11 @@ _FIRST = 14
 """The most letters of the first name of a range."""
 
 _LEAST = 12
-"""The letters of a name that are shown in any case, also beside a word about its member."""
+"""The number of letters for which a name always has room, even beside a word such as "new" or "gone"."""
 
 
 class OwnerReason(IntEnum):
-    """The reason why a partition can have another owner, as far as the members tell."""
+    """The kinds of change of a partition's owner, told apart by the members that joined or left."""
 
     KEPT = 0
     LEFT = 1
@@ -57,21 +57,21 @@ _LABELS = {
 
 
 class Groups(NamedTuple):
-    """Ranges of members with a name for each, and nobody as the last group."""
+    """Ranges of members, each with a name; the last group is nobody."""
 
     names: tuple[str, ...]  # nobody comes last
-    shared: str  # the beginning of all names that "…" stands for; empty if they are whole
-    size: int  # members of the largest
-    of: NDArray[np.int64]  # group of each member, and at index -1 of nobody; 0 for members in none
+    shared: str  # the common beginning of all names, for which they have "…"; "" if names are whole
+    size: int  # the number of members of the largest group
+    of: NDArray[np.int64]  # the group of each member, 0 if it is in none; at index -1 the group of nobody
 
 
 def member_groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Groups:
-    """Return at most `most` groups of these members, of one size but for the last.
+    """Return at most `most` groups of these members, all of the same size except the last.
 
     Args:
         diff: the diff.
-        which: places of members, in the order of the picture.
-        most: groups at most, nobody not counted.
+        which: the places of these members, in the order of the picture.
+        most: the most groups, not counting nobody.
     """
     # Equal ranges keep the order of names, so a reader finds a member by its name.
     size = max(1, ceil(len(which) / max(1, most)))
@@ -91,24 +91,25 @@ def member_groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -
 
 
 def _label(name: str, member: MemberChange) -> str:
-    """Return the name of a member in its room, and the word about it if there is one.
+    """Return the name of a member, cut if it is too long, with a word such as "new" if there is one.
 
     Args:
-        name: of the member, perhaps with "…" for what all names share.
-        member: tells whether it joined or left.
+        name: the member's name, in which "…" may stand for the beginning that all names share.
+        member: the member, which tells whether it joined or left.
 
     Returns:
-        The name in at most `_ROOM` letters, fewer beside a word, but room for `_LEAST` of them in any case.
+        The name in at most `_ROOM` letters. With a word after it, the name gets fewer letters, but at least
+        `_LEAST`.
     """
     status = presence(member)
     return f"{_cut(name, max(_LEAST, _ROOM - len(status)))} ({status})" if status else _cut(name, _ROOM)
 
 
 def _range(names: Sequence[str]) -> str:
-    """Return a label for a range of names: "FIRST to LAST", where LAST lacks the beginning that both share.
+    """Return a label for a range of names: "FIRST to LAST". LAST lacks the beginning that both share.
 
     Args:
-        names: at least one, in their order; a single name is returned itself, cut to `_ROOM` letters.
+        names: at least one name, in order. A single name is returned as it is, cut to `_ROOM` letters.
     """
     first, last = names[0], names[-1]
     if len(names) == 1:
@@ -119,7 +120,7 @@ def _range(names: Sequence[str]) -> str:
 def _beginning(names: Sequence[str]) -> str:
     """Return the longest beginning that all names share and that ends with a sign between words, such as "-".
 
-    It is "" if there is no such sign, and for a single name.
+    Returns "" if there is no such beginning, or for a single name.
     """
     if len(names) < 2:
         return ""
@@ -128,26 +129,28 @@ def _beginning(names: Sequence[str]) -> str:
 
 
 def _cut(name: str, room: int) -> str:
-    """Return a name in at most `room` letters; of a longer name the beginning, "…" and the end."""
+    """Return a name of at most `room` letters; a longer name is cut to its beginning, "…" and its end."""
     tail = room // 2
     return name if len(name) <= room else f"{name[: room - tail - 1]}…{name[-tail:]}"
 
 
 def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of partitions by kind, group before and group after: an int64 array of that shape.
-
-    Partitions that nobody has on either side are left out.
+    """Return the number of partitions of each kind that go from each group to each group.
 
     Args:
         diff: the diff.
-        of: group of each member by place, and of nobody at index -1, as `Groups.of`.
+        of: the group of each member, by place, and at index -1 that of nobody; see `Groups.of`.
+
+    Returns:
+        An int64 array whose axes are `OwnerReason`, group before and group after. Partitions without an owner
+        on both sides are not counted.
     """
     left, joined = (
         np.array([*(member.presence is there for member in diff.members), False], np.bool_)
         for there in (Presence.LEFT, Presence.JOINED)
     )
     source, target = diff.source, diff.target
-    # The first condition that holds counts: a partition with two owners is a conflict, whoever came or went.
+    # `np.select` takes the first condition that holds, so a partition with two owners is always a conflict.
     kind = np.select(
         [
             diff.action == Action.CONFLICT,
@@ -175,16 +178,22 @@ _GAP = 9.0
 """Pixels between two rows."""
 
 _EACH, _LOWEST, _HIGHEST = 34.0, 150.0, 420.0
-"""Height in pixels of all partitions together: for each member, the least and the most in total."""
+"""The height of all partitions together, in pixels: `_EACH` for each row, within the two limits."""
 
 _EDGE = 6.0
 """Pixels above the first row."""
 
 
 class Row(NamedTuple):
-    """A member or a range of members in the picture; places are in pixels from above.
+    """A member or a range of members in the picture.
 
-    `y` is the top of its partitions, `before` and `after` their heights, `middle` the line of its name.
+    Attributes:
+        name: the label.
+        numbers: the number of partitions before and after, as text.
+        y: the top of its partitions, in pixels from the top of the picture.
+        before: the height of its partitions before, in pixels.
+        after: the height of its partitions after, in pixels.
+        middle: the vertical middle of its name, in pixels from the top of the picture.
     """
 
     name: str
@@ -196,18 +205,18 @@ class Row(NamedTuple):
 
 
 class Ribbon(NamedTuple):
-    """Partitions that went one way, as an SVG path 100 wide."""
+    """The partitions of one kind that go from one row to another, as an SVG path that is 100 units wide."""
 
     style: str
     path: str
 
 
 class Ownership(NamedTuple):
-    """The picture, `height` pixels high."""
+    """The picture of owners before and after, `height` pixels high."""
 
     height: float
     rows: tuple[Row, ...]
-    ribbons: tuple[Ribbon, ...]  # what members gave each other, what was kept first
+    ribbons: tuple[Ribbon, ...]  # in the order in which they are drawn, those of kept partitions first
     shared: str  # what "…" stands for in names
     keys: tuple[tuple[str, int, str], ...]  # what the colours mean: style, number of partitions, words
 
@@ -216,7 +225,7 @@ def ownership(diff: AssignmentDiff) -> Ownership:
     """Return the picture of owners: before on the left, after on the right, ribbons between.
 
     Args:
-        diff: one of at most `FEW` members if each is to have a row; of more, ranges share rows.
+        diff: the diff. If it has more than `FEW` members, ranges of members share rows.
 
     Returns:
         The picture. The heights of all partitions together are between `_LOWEST` and `_HIGHEST` pixels, to
@@ -226,7 +235,7 @@ def ownership(diff: AssignmentDiff) -> Ownership:
     went = count_exchanged(diff, grouped.of)
     before, after = went.sum(axis=(0, 2)), went.sum(axis=(0, 1))
     widest = np.maximum(before, after)
-    # Nobody has a row only if it owns something on a side.
+    # "nobody" has a row only if a partition has no owner on one side.
     shown = len(widest) if widest[-1] else len(widest) - 1
     # Two members need no tall picture, and thirty must fit on a screen.
     total = min(max(_EACH * shown, _LOWEST), _HIGHEST)
@@ -258,9 +267,9 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
     where they begin, so that ribbons of one row do not cross.
 
     Args:
-        went: as `count_exchanged` returns it.
-        tops: pixels from above of each group.
-        unit: pixels of a partition.
+        went: the result of `count_exchanged`.
+        tops: the top of each group's partitions, in pixels from the top of the picture.
+        unit: the height of one partition, in pixels.
     """
     kind, source, target = np.nonzero(went)
     thick = (went[kind, source, target] * unit).astype(np.float64)
@@ -276,12 +285,12 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
 
 
 def _stack(order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the pixels of each ribbon below the top of its row, one after the other in this order.
+    """Return the distance of each ribbon from the top of its row, in pixels; ribbons lie below each other.
 
     Args:
-        order: the ribbons, those of one row together.
+        order: the ribbons from the first row to the last, and within a row from top to bottom.
         row: the row of each ribbon.
-        thick: its pixels.
+        thick: the thickness of each ribbon, in pixels.
     """
     until = np.cumsum(thick[order])
     begins = until - thick[order]
@@ -297,9 +306,9 @@ def _path(start: float, end: float, height: float) -> str:
     """Return the SVG path of a ribbon, at least 0.6 pixels thick so that it can be seen.
 
     Args:
-        start: pixels from above on the left.
-        end: the same on the right.
-        height: its thickness.
+        start: where it begins on the left, in pixels from the top of the picture.
+        end: where it ends on the right, in pixels from the top of the picture.
+        height: its thickness, in pixels.
     """
     height = max(height, 0.6)
     low, high = end + height, start + height
@@ -313,17 +322,17 @@ _HEAT_ROWS, _HEAT_COLUMNS = 40, 30
 """The most members that have a row of their own, and a column of their own."""
 
 _RANGES = 20
-"""Rows or columns of the table if there are more members than that."""
+"""The most rows, and the most columns, of a table with more members: each then stands for a range of them."""
 
 SHADES = 5
-"""Shades of a cell, the darkest for the largest number."""
+"""The number of shades that a cell can have; the largest number has the darkest shade."""
 
 
 class HeatRow(NamedTuple):
     """The partitions that a member, or a range of members, gave to each column."""
 
     name: str
-    cells: tuple[tuple[int, int], ...]  # how many partitions, and how dark that is: 0 for none
+    cells: tuple[tuple[int, int], ...]  # (number of partitions, shade from 0 for none to `SHADES`)
     total: int
 
 
@@ -341,8 +350,9 @@ def heat(diff: AssignmentDiff) -> Heat:
     """Return the partitions that have another owner after, by members before and after.
 
     Returns:
-        The table. Single rows and columns come by their partitions, the most first; ranges come by name.
-        Shades are 0 for no partition and 1 to `SHADES` else, in proportion to the largest cell.
+        The table. Rows and columns of single members are sorted by their partitions, the most first; those of
+        ranges are sorted by name. The shade of a cell is 0 without partitions; otherwise it is 1 to `SHADES`,
+        in proportion to the largest cell.
     """
     rows = diff.source != diff.target
     source, target = diff.source[rows], diff.target[rows]
@@ -367,12 +377,13 @@ def heat(diff: AssignmentDiff) -> Heat:
 
 
 def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Groups:
-    """Return the groups of the members that occur, each alone if there are at most `alone` of them.
+    """Return the groups of the members that occur; each is a group of its own if there are at most `alone`.
 
     Args:
         diff: the diff.
         members: the giver or the taker of each partition, by place; -1 for nobody.
-        alone: the most members that have a row or a column each; of more, `_RANGES` ranges are made.
+        alone: the most members that have a row or a column of their own. If there are more, they share at
+            most `_RANGES` ranges.
     """
     # Members that give or take nothing have no row or column.
     used = np.unique(members[members >= 0])
@@ -382,11 +393,11 @@ def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Group
 def _order(grouped: Groups, partitions: NDArray[np.int64]) -> list[int]:
     """Return the order of rows or columns: single members by their partitions, ranges by name.
 
-    Nobody comes last, and is left out without a partition.
+    Nobody comes last, and is left out if it has no partition.
 
     Args:
         grouped: the rows or the columns.
-        partitions: of each group, nobody last; int64 of shape (groups + 1,).
+        partitions: the number of partitions of each group, nobody last; int64 of shape (groups + 1,).
 
     Returns:
         Indices into `grouped.names`.

@@ -18,7 +18,15 @@ _MARKS = 4
 
 
 class StopTimeline(NamedTuple):
-    """The longest pauses of what may happen, over one time axis; an endless one reaches to its end."""
+    """The longest pause of each way in which the change may happen, drawn over one time axis.
+
+    A pause without an end is drawn to the end of the axis.
+
+    Attributes:
+        window: the axis, in milliseconds, from 0.
+        ways: the change as it is planned and, if members left, the same change with a crash of these members.
+        ticks: the marks of the axis.
+    """
 
     window: Window
     ways: tuple[Stops, ...]
@@ -26,7 +34,7 @@ class StopTimeline(NamedTuple):
 
 
 def timeline(diff: AssignmentDiff) -> StopTimeline | None:
-    """Return what the change stops on one axis of time; None if nothing stops, or it is unknown."""
+    """Return what the change stops on one axis of time; None if nothing stops, or if that is unknown."""
     if isinstance(diff.stops, Missing) or not any(way.stopped for way in diff.stops):
         return None
     ends = [time for way in diff.stops for time in (way.longest_pause_ms.most, way.new_ms.most)]
@@ -43,17 +51,17 @@ _RIBBONS = 150
 
 
 def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
-    """Return a page with a diff: verdict, assumptions, owners, loads, the stop.
+    """Return an HTML page about a diff: verdict, assumptions, owners, loads, and what the change stops.
 
     Args:
         diff: the diff.
-        reasons: flows are split by the reason that set them in motion.
+        reasons: True to split flows by the reason why the plan moves their partitions.
 
     Raises:
         MissingDependencyError: jinja2 is not installed.
     """
     picture = ownership(diff) if 0 < len(diff.members) <= FEW else None
-    # Nobody can follow many ribbons that lie over each other. The table has the same in numbers.
+    # Nobody can follow many ribbons that lie over each other. The table shows the same moves as numbers.
     if picture is not None and len(picture.ribbons) > _RIBBONS:
         picture = None
     # Without filters: a page shows the whole group, whatever the text report shows.

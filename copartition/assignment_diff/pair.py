@@ -1,4 +1,4 @@
-"""Read both sides of a diff from names on the command line; a plan is made from the other side."""
+"""Read the two sides of a diff, which are named on the command line, and compute a side that is a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from copartition.groups.source import Source, read_source, source_label
 from partitioning.errors import SourceError
 
 LAG = "lag"
-"""The word for weights that the group itself tells: the records that wait in each partition."""
+"""The value of `weights` by which the weight of each partition is its lag, as the group's source shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,13 @@ class Pair:
     """Both sides of a diff.
 
     Attributes:
-        before: the first.
-        after: the second.
-        planned: True if one was made from the other, so that equal member ids are equal members.
-        kept: the side to keep as a snapshot: the plan, else the live group, else the later one.
-        weights: weight of each partition, the lag as numbers; None if nothing gives weights.
-        alone: True if both sides are one state, since the source holds no other.
+        before: the group before the change.
+        after: the group after the change.
+        planned: True if one side was computed from the other, so that members with the same id are the same
+            member.
+        kept: the source to save as a snapshot: the plan; without a plan the live group; else the side after.
+        weights: the weights of partitions, with the lag in place of "lag"; None if the user gave none.
+        alone: True if both sides are the same state, because the source holds only one.
     """
 
     before: GroupState
@@ -50,22 +51,25 @@ def read_pair(
 ) -> Pair:
     """Return both sides of a diff.
 
-    One of the names may be `plan:ASSIGNOR`, which is made from the other side. Without `after` the one source
-    may hold both sides: a scenario, a record, two captures of a group, or a KIP-848 group on its way to a
-    target; else its one state stands alone.
+    One of the names may be `plan:ASSIGNOR`: that side is computed from the other one. If `after` is None,
+    both sides are read from `before`: the first and the last state of a scenario, a record or several
+    captures of a group; or the present owners and the target of a KIP-848 group that is on its way to a
+    target. A source with a single state is returned as both sides.
 
     Args:
-        before: a name as `read_source` takes it, or `plan:ASSIGNOR`.
-        after: the same for the other side, or None.
+        before: a name that `read_source` takes, or `plan:ASSIGNOR`.
+        after: the same for the side after, or None.
         config: librdkafka settings for `live:GROUP`.
-        what_if: changes of the planned group; subscriptions in it count for every source.
-        group: which group of a file that holds several.
-        weights: of partitions. "lag" is the records that wait: on the side that is not planned, else on the
-            later one if it shows them.
-        settings: settings of the assignor of the plan.
+        what_if: the change to the group of a plan. Its `subscribe` also applies to sides that are not a plan.
+        group: the name of the group to read, for a file that holds several groups.
+        weights: the weights of partitions. "lag" stands for the lag of each partition, which is read from the
+            side that is not a plan. Without a plan it is read from the side after, or from the side before if
+            the side after shows no lag.
+        settings: settings of the plan's assignor.
 
     Raises:
-        SourceError: see `read_source`; also a `what_if` that changes a plan, without a plan.
+        SourceError: see `read_source`. Also, `settings` or changes in `what_if` need a plan, and no side is
+            one; or "lag" is asked for, and the source shows no lag.
         ScenarioError: a scenario cannot be run.
     """
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
@@ -76,7 +80,8 @@ def read_pair(
         raise SourceError("`settings` are of the assignor of a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group, several=True)
-        # A record or scenario is compared with its own end; a target counts only for a single state.
+        # If the source has several states, its last one is the side after. A target is the side after only if
+        # the source has a single state.
         later = only.target if only.last is None and _on_its_way(only) else only.last
         if later is None:
             state = _with_subscriptions(as_complete(only.state), what_if)
@@ -89,12 +94,12 @@ def read_pair(
         source = read_source(name, config, group=group)
         try:
             state = as_complete(source.state)
-            # A coordinator that has a target computes the next one from it, even if members do not own all
-            # of it yet.
+            # A coordinator that has a target assignment computes the next one from this target, even if
+            # members do not own all of its partitions yet.
             start = state if source.target is None else as_complete(source.target)
         except SourceError as error:
             raise SourceError(f"{source_label(name)}: {error}") from error
-        # The lag is that of the source: a target has none.
+        # The lag is read from the present state of the group, because a target has none.
         weigh = given_weights(weights, source.state)
         assignor = planning[-1].removeprefix("plan:")
         planned = plan(start, assignor, what_if, weights=weigh, settings=settings)
@@ -111,7 +116,9 @@ def read_pair(
 
 
 def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeights | None:
-    """Return weights as numbers by (topic, partition); "lag" is replaced by the lags of `state`.
+    """Return the weights, with "lag" replaced by the lag of each (topic, partition) of `state`.
+
+    Other weights are returned as they are.
 
     Raises:
         SourceError: the weights are "lag", and the source shows no lag.
@@ -126,7 +133,7 @@ def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeigh
 
 
 def _with_subscriptions(state: GroupState, what_if: WhatIf) -> GroupState:
-    """Return the group with the subscriptions that the user states for its members, or unchanged if none."""
+    """Return the group with the subscriptions that the user states for its members; unchanged without any."""
     members_of = subscribed_members(state, what_if)
     members = (
         member._replace(topics=members_of.get(number, member.topics))
@@ -138,10 +145,10 @@ def _with_subscriptions(state: GroupState, what_if: WhatIf) -> GroupState:
 def _as_it_is(name: str, source: Source) -> GroupState:
     """Return the group as it is now, with an assumption added if it is on its way to another target.
 
-    Without that sentence a report could say that nothing changes while a rebalance is under way.
+    Without this assumption a report could say that nothing changes while a rebalance is under way.
 
     Args:
-        name: the source's name on the command line, for the sentence.
+        name: the source's name on the command line, which the assumption mentions.
         source: the group, with its target if it has one.
     """
     differing = _on_its_way(source)

@@ -1,4 +1,4 @@
-"""The topics of a planned group: how many partitions each has after the change, their racks, their order."""
+"""Compute the topics of a planned group: their partition counts after the change, their racks and order."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -23,8 +23,8 @@ class PlannedTopics(NamedTuple):
     Attributes:
         all: the topics, in the order in which the strategy gets them.
         assumed: what is assumed, in sentences.
-        nameless: names of topics whose ids matter to the strategy and are unknown. In `all` these topics have
-            ids that are made from their names.
+        nameless: names of topics whose ids matter to the strategy and are unknown. In `all` the id of such a
+            topic is None, which stands for an id that is made from the topic's name.
     """
 
     all: list[Topic]
@@ -42,7 +42,8 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
         strategy: name of the strategy, which decides whether racks and topic ids matter.
 
     Raises:
-        SourceError: a topic would shrink, or has an unknown count.
+        SourceError: a topic would shrink or get too many partitions, its partition count is unknown, or the
+            change names a topic that nobody reads.
     """
     counts = _counts(state, what_if, seats)
     read = {topic for seat in seats for topic in seat.member.topics}
@@ -56,8 +57,8 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
         racks, unknown = _racks(state, counts, seats)
         assumed.extend(unknown)
     # This is the order in which a broker lists the topics of a group to its leader, if members name topics
-    # in order, as librdkafka's do. librdkafka's "cooperative-sticky" depends on it. Topics that nobody reads
-    # come last.
+    # in order, as librdkafka's do. librdkafka's "cooperative-sticky" depends on this order. Topics that
+    # nobody reads come last.
     order = dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts])
     topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in order]
     return PlannedTopics(topics, tuple(assumed), frozenset(nameless))
@@ -67,7 +68,8 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
     """Return topic -> partition count after the change.
 
     Raises:
-        SourceError: a topic of the change would shrink, is read by nobody, or has an unknown count.
+        SourceError: a topic of the change would shrink or get too many partitions, is read by nobody, or has
+            an unknown partition count.
     """
     counts = state.counts_by_topic
     named = {topic for topics in what_if.subscribe.values() for topic in topics}
@@ -96,8 +98,8 @@ def _racks(
 ) -> tuple[dict[str, TopicRacks], list[str]]:
     """Return topic -> racks of the replicas of each partition, and the assumptions about them.
 
-    No racks are returned if they decide nothing (KIP-881): members and replicas share none, or every
-    partition is in all of them.
+    No racks are returned if they have no effect (KIP-881): no member is in a rack that has replicas, or every
+    partition has replicas in all racks.
 
     Args:
         state: the group before, with the racks that its source tells.
@@ -114,8 +116,8 @@ def _racks(
     racks = {topic: racks_of[topic] or () for topic in read}
     placed = {names for partitions in racks.values() for names in partitions}
     everywhere = {rack for names in placed for rack in names}
-    # Java's assignors ignore racks in these cases, too (`useRackAwareAssignment`): "range" asks for each
-    # topic alone, and what holds for all topics holds for each.
+    # Java's assignors ignore racks in these cases, too (`useRackAwareAssignment`). "range" decides this for
+    # one topic at a time; a condition that holds for all topics also holds for each of them.
     if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
         return {}, []
     assumed = []

@@ -1,7 +1,7 @@
 """Plan the assignment that a strategy would give to a group as it is, or after a change.
 
-The owner before is always the given state; a plan adds members, topics and rebalances, and notes in `assumed`
-everything that no source shows.
+A plan starts from the given state, whose owners are the owners before. It adds members, topics and
+rebalances, and lists in `assumed` everything that no source shows.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -73,13 +73,15 @@ def plan(
         state: the group.
         assignor: a strategy by name, or "current" for the one that the group uses.
         what_if: a change to the group before it is assigned.
-        weights: what partitions weigh, for "weighted" and "cooperative-weighted"; others count them.
+        weights: the weights of partitions, for "weighted" and "cooperative-weighted"; other strategies do not
+            get them.
         settings: settings of the assignor, by the names of its factory's parameters.
 
     Raises:
-        InvalidConfigError: the weights make no sense, or the assignor has no such setting.
-        SourceError: no such member or topic, a topic that would shrink, or a group without members.
-        UnknownStrategyError: no strategy of that name.
+        InvalidConfigError: the weights are invalid, or the assignor has no such setting.
+        SourceError: the change names an unknown member or topic or shrinks a topic, or the group has no
+            members.
+        UnknownStrategyError: there is no strategy of that name.
         AssignorError: the strategy cannot assign this group.
     """
     what_if = what_if or WhatIf()
@@ -101,7 +103,7 @@ def plan(
     # 4. The decision, with the rebalances that follow it.
     group = _start(state, seated, seated.all, topics.all)
     outcome = _carry_out(strategy, group, seated.all, what_if)
-    # 5. What depends on ids that nobody knows yet.
+    # 5. The range of moves, if the answer depends on ids that nobody knows yet.
     broker_side = not strategy.protocols
     unknown = unknown_places(outcome.seats, leader.rule, random_ids=broker_side)
     moves = None
@@ -164,20 +166,30 @@ def _group_to_plan(state: GroupState, assignor: str, what_if: WhatIf) -> tuple[G
 
 
 def _start(state: GroupState, seated: PlannedSeats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
-    """Return the group as its leader sees it when the new members of `seats` have joined."""
-    # Members whose ids are known are in the group already.
+    """Return the group as its leader sees it when the new members of `seats` have joined.
+
+    Args:
+        state: the group before, with its owners.
+        seated: its members before the change, and those that leave.
+        seats: the members after the change; the ids of new ones may be drawn.
+        topics: the topics after the change.
+    """
+    # Only new members have a prefix; all others are in the group already.
     join = [seat.member for seat in seats if seat.prefix is not None]
     return Group((), seated.now).next(state.assignment, leave=seated.leaving, join=join, topics=topics)
 
 
 MOST_STEPS = 2**24
-"""Members that are replaced times partitions: each is two rebalances of the whole group."""
+"""The greatest product of replaced members and partitions that a deploy may have.
+
+Each replaced member costs two rebalances of the whole group, and each of these takes time per partition.
+"""
 
 
 class GroupAfterDeploy(NamedTuple):
     """A group after its members were replaced, or after it has settled if there was no deploy."""
 
-    seats: list[Seat]  # those replaced under their new ids
+    seats: list[Seat]  # all members; those that were replaced have their new ids
     assignment: Assignment
     warnings: tuple[str, ...]  # what moved on the way
 
@@ -192,11 +204,11 @@ def _carry_out(
     """Return the group after it has settled, and after the deploy if there is one.
 
     Args:
-        strategy: decides.
-        group: the members with their claims.
-        seats: the same members.
-        what_if: says whether and how members are replaced.
-        name: makes a new id of its start and the ids that are taken.
+        strategy: the assignor that decides.
+        group: the members with the partitions that they claim.
+        seats: the same members as seats.
+        what_if: its `deploy` says whether and how members are replaced.
+        name: returns a new member id, given the beginning of the id and the ids that are taken.
     """
     decide = partial(ask, strategy)
     group, assignment = settle(decide, group, ROUNDS)
@@ -210,9 +222,9 @@ _DRAWS = 40
 _FEWEST_DRAWS = 5
 """The fewest draws; a range over fewer says too little."""
 _DRAWN_ROWS = 2**17
-"""The most members and partitions, summed over the rebalances of all draws: about half a second."""
+"""The most members and partitions, summed over the rebalances of all draws; they take about half a second."""
 _LEAST_ROWS = 250
-"""The fewest members and partitions that a rebalance counts for; with fewer it takes hardly less time."""
+"""The least number that a rebalance adds to this sum; a smaller group takes hardly less time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +236,7 @@ class _Draw:
         seated: its members after the change.
         topics: its topics after the change.
         what_if: the change.
-        random_ids: whether member ids are wholly random (KIP-848).
+        random_ids: True if member ids are wholly random (KIP-848); False if they begin with `Seat.prefix`.
     """
 
     state: GroupState
@@ -236,10 +248,10 @@ class _Draw:
     def count_moves(self, make: Callable[[], Assignor]) -> tuple[int, int, int] | None:
         """Return the fewest and the most partitions that move over all draws, and the number of draws.
 
-        None if the group is so large that fewer than `_FEWEST_DRAWS` can be made. `make` gives a strategy
-        that remembers nothing of the draw before.
+        None if the group is so large that fewer than `_FEWEST_DRAWS` can be made. `make` returns a new
+        assignor, which remembers nothing of the draw before.
         """
-        # Each replacement is a leave and a join.
+        # To replace a member takes two rebalances: one when it leaves and one when it joins.
         rebalances = 1 + 2 * len(self.seated.all) * (self.what_if.deploy is not None)
         rows = len(self.seated.all) + sum(topic.partitions for topic in self.topics.all)
         draws = min(_DRAWS, _DRAWN_ROWS // (max(rows, _LEAST_ROWS) * rebalances))
@@ -271,7 +283,7 @@ class _Draw:
         place = {member.id: number for number, member in enumerate(self.state.members)}
         before = owners(topics, self.state.assignment, place)
         for seat in outcome.seats:
-            # A member that was replaced keeps its place: its partitions have not moved.
+            # A replaced member keeps its place, so that its partitions do not count as moved.
             place[seat.member.id] = place.setdefault(seat.identity.id, len(place))
         now = owners(topics, outcome.assignment, place)
         return int(np.count_nonzero((before >= 0) & (now >= 0) & (before != now)))
@@ -294,7 +306,7 @@ def _uuid(rng: Random) -> UUID:
 
 
 _BY_SUBSCRIPTION = {"range", "roundrobin"}
-"""Strategies whose answer depends on subscriptions alone, and so shows that a guess of them is wrong."""
+"""Strategies whose answer depends on subscriptions alone. If it differs, guessed subscriptions are wrong."""
 
 
 def _own_decision(state: GroupState, what_if: WhatIf, settings: Mapping[str, object]) -> list[str]:
@@ -304,7 +316,7 @@ def _own_decision(state: GroupState, what_if: WhatIf, settings: Mapping[str, obj
     owners, something is not as the source tells it.
 
     Raises:
-        SourceError: what members have shows that they do not all subscribe to the same topics.
+        SourceError: the present owners show that the members do not all subscribe to the same topics.
     """
     own = state.strategy
     # During a rebalance the owners are not a result of the strategy, so a difference would prove nothing.
@@ -331,8 +343,8 @@ def _own_decision(state: GroupState, what_if: WhatIf, settings: Mapping[str, obj
     places = {seat.member.id: number for number, seat in enumerate(seats)}
     moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
     guessed = {topic for seat in seats if seat.identity.topics is None for topic in seat.member.topics}
-    # With one common list of topics a wrong guess cannot be seen in the owners, so the error is only for
-    # several.
+    # If all guessed subscriptions are to one topic, no other guess is possible. So something else is the
+    # cause, and the user gets the warning below, not this error.
     if moved and own in _BY_SUBSCRIPTION and len(guessed) > 1:
         raise SourceError(
             "the subscriptions of the members are not known, and what they have does not fit one list for "
@@ -356,11 +368,12 @@ def _unknown_weights(
         state: the group.
         assignor: name of the strategy.
         weights: what partitions weigh; None if the user gave no weights.
-        plug_in: whether the strategy is not built in.
+        plug_in: True if the strategy is not built in.
     """
     if assignor not in _WEIGHED:
-        # Built-in strategies count partitions, as the help of --weights says. A plug-in may weigh them, by a
-        # setting with a name of its own. Without this sentence its user would believe that the weights count.
+        # Built-in strategies count partitions, as the help of --weights says. A plug-in may weigh partitions
+        # by a setting with a name of its own. Without this sentence the user of a plug-in would believe that
+        # the weights had an effect.
         unheard = f"the weights do not reach {assignor}: a plug-in weighs by settings of its own, if at all"
         return [unheard] if plug_in and weights is not None else []
     lag = "" if state.lag is None else ", whatever its lag"
@@ -376,14 +389,14 @@ def _unknown_ids(
     *,
     broker_side: bool,
 ) -> list[str]:
-    """Return a sentence about unknown ids on which the answer depends; nothing without such ids.
+    """Return at most one assumption: that the answer depends on ids that nobody knows.
 
     Args:
-        unknown: members whose place depends on their ids.
-        nameless: topics whose ids decide.
+        unknown: the new members whose place in the order of members depends on their unknown ids.
+        nameless: the topics whose ids matter to the strategy and are unknown.
         rule: the strategy.
-        moves: fewest, most and number of draws; None if none were made.
-        broker_side: the coordinator assigns.
+        moves: (fewest moves, most moves, number of draws); None if no draws were made.
+        broker_side: True if the coordinator runs the assignor, False if the group's leader does.
     """
     what = []
     if unknown:
@@ -421,7 +434,7 @@ def _state(
     counts = {topic.name: topic.partitions for topic in topics}
     planned = GroupState.of(assignment).with_every_partition(counts)
     of_id = {seat.member.id: seat.identity for seat in seats}
-    # Ids that were made of names decide nothing outside the plan, but they are the ones it was made with.
+    # The ids with which the plan was made. A topic whose id is unknown has None.
     ids = {topic.name: topic.id for topic in topics}
     racks = {
         name: racks
@@ -441,11 +454,11 @@ def owners(topics: Sequence[Topic], assignment: Assignment, places: Mapping[str,
     """Return the place of the owner of each partition of these topics, -1 for nobody.
 
     Args:
-        topics: in order; the result has their partitions one topic after the other.
+        topics: the topics, in the order in which their partitions are in the result.
         assignment: the owners.
-        places: by member id.
+        places: member id -> place of that member.
     """
-    # The first row of each topic; a partition's row is that plus its number.
+    # The first row of each topic. The row of a partition is the first row plus the partition's number.
     start = np.cumsum([0, *(topic.partitions for topic in topics)])
     row = {topic.name: number for number, topic in enumerate(topics)}
     members, names, member, topic, partition = assignment.to_arrays()
@@ -467,21 +480,21 @@ def deploy(
 ) -> GroupAfterDeploy:
     """Return the group after its members were replaced one by one.
 
-    A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
-    group settles, it joins under a new id, and the group settles again; in a surge it joins before it
-    leaves.
+    A static member is back before its session ends, so its restart causes no rebalance (KIP-345). Any other
+    member leaves, the group settles, the member joins under a new id, and the group settles again. In a surge
+    the new member joins first, and then the old one leaves.
 
     Args:
         decide: returns the assignment of a group.
-        group: the members with their claims.
+        group: the members with the partitions that they claim.
         assignment: the owners now.
-        seats: the same members; new ones are not replaced.
-        follow_ups: rebalances at most after each change.
-        surge: each new member joins before the old one leaves.
-        name: makes a new id of its start and the ids that are taken.
+        seats: the same members as seats; new members are not replaced.
+        follow_ups: the most rebalances that may follow each change until the group has settled.
+        surge: True if each new member joins before the old one leaves.
+        name: returns a new member id, given the beginning of the id and the ids that are taken.
 
     Raises:
-        SourceError: members times partitions are more than `MOST_STEPS`.
+        SourceError: the number of replaced members times that of partitions is greater than `MOST_STEPS`.
     """
     restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
     partitions = sum(topic.partitions for topic in group.topics)
@@ -501,8 +514,8 @@ def deploy(
         again = replace(seat.member, id=name(prefix, ids))
         ids.add(again.id)
         place = places[seat.member.id]
-        # In a surge both run for a while, so the new one counts as another owner; else it takes the place of
-        # the old one.
+        # In a surge both members run for a while, so the new one counts as another owner. Otherwise it takes
+        # the place of the old one.
         places[again.id] = len(places) if surge else place
         seated[seat.identity.id] = seat._replace(member=again, prefix=prefix)
         leave, join = {"leave": [seat.member.id]}, {"join": [again]}

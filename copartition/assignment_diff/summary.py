@@ -131,7 +131,7 @@ class Summary:
                 value,
                 float(self.topic_fullest or value),
             ),
-            # At least as many moves were needed as are known, so at most so many could be avoided.
+            # If `needed_moves` is only a lower bound, `avoidable_moves` is an upper bound.
             "avoidable_moves": (self.needed_moves_exact, 0.0, value),
             "lag_moved": (self.lag_moved_exact, value, math.inf),
             "lag_unowned": (self.lag_unowned_exact, value, math.inf),
@@ -147,7 +147,7 @@ _OF_MOVES: dict[str, Callable[[Summary, int], float]] = {
     "stickiness": lambda numbers, moved: 1 - moved / max(1, numbers.kept + numbers.moved),
     "avoidable_moves": lambda numbers, moved: float(max(0, moved - (numbers.needed_moves or 0))),
 }
-"""For some numbers of a summary, what each would be if a given number of partitions moved."""
+"""Name of a number -> function that computes this number of a summary for a given number of moves."""
 
 
 def summarize(
@@ -163,24 +163,25 @@ def summarize(
     """Return a diff in numbers.
 
     Args:
-        members: by place.
+        members: the change of each member, by place.
         rows: the rows of the diff.
         needed: the least that the change needs.
-        lag: records that wait in each row, `UNKNOWN_LAG` if unknown; None if no side knows any.
-        certificate: the peak of the side after and its bound; None without weights.
-        all_known: for each side, whether it shows all its members.
-        moves: the fewest and the most moves over drawn ids, `GroupState.moves` of the side after.
+        lag: records that wait in each row, `UNKNOWN_LAG` if unknown; None if neither side shows any lag.
+        certificate: the peak of the side after and its lower bound; None without weights.
+        all_known: for each side, True if it shows all its members.
+        moves: the fewest and the most moves over the ids that were tried: `GroupState.moves` of the side
+            after.
     """
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
     before = [member.before for member in members if member.before_id is not None]
     after = [member.after for member in members if member.after_id is not None]
-    # If it is unknown of a single member whether it joined or left, the whole number is unknown.
+    # If it is unknown for even one member whether it joined or left, the whole number is unknown.
     presence = Counter(member.presence for member in members)
     fullest = max(after, default=0)
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
     topics = needed.topics
     waiting, exact = lag_of(lag, rows.action == Action.MOVE)
-    # A partition that is gone has no owner either, and needs none.
+    # A removed partition has no owner after, either, but does not need one.
     unowned = (rows.target < 0) & (rows.action != Action.REMOVED)
     unread, unread_exact = lag_of(lag, unowned)
     return Summary(
@@ -226,9 +227,9 @@ def summarize(
 
 
 def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int | None, bool]:
-    """Return (the records that wait in these rows as far as known, whether the lag of every row is known).
+    """Return (the number of records that wait in these rows, whether the lag of every row is known).
 
-    The records are None if no lag of these rows is known.
+    Rows with an unknown lag are not counted. The number is None if no lag of these rows is known.
     """
     if lag is None:
         return None, False
@@ -242,7 +243,7 @@ def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int 
 
 
 def parse_check(text: str) -> NumberCheck:
-    """Return the check of a text: the name of a number of `Summary`, a comparison, and a limit.
+    """Return the check that a text states: the name of a number of `Summary`, a comparison, and a limit.
 
     >>> parse_check("moved_pct<=10")
     NumberCheck(name='moved_pct', comparison='<=', limit=10.0)

@@ -10,7 +10,7 @@ from copartition.kit.json import finite
 from copartition.kit.words import count, duration
 
 UNIT = "partition-seconds: for how long nobody reads a partition, summed over partitions"
-"""The definition of the unit, for the first place where a report uses it."""
+"""The definition of the unit in which reports measure what stops; a report shows it once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,14 +62,14 @@ def pace_words(scenario: Scenario) -> str:
 
 
 def pace_sentences(scenario: Scenario) -> list[str]:
-    """Return what a scenario of a captured group assumes about how fast the things in it happen.
+    """Return what a scenario of a captured group assumes about how fast its events follow each other.
 
-    There is one sentence for each pace: deploys at the same pace share it. The list is empty if nothing
-    happens, or only one thing at one moment.
+    There is one sentence for each pace, which deploys at the same pace share. The list is empty without a
+    deploy, unless several members join, leave or crash.
     """
     sentences = []
     kinds = Counter(type(event) for event in scenario.events)
-    # A single event cannot come at the same time as another one of its kind, so it needs no such sentence.
+    # If there is only one event of a kind, no sentence has to say that several happen at the same moment.
     several = [verb for verb, kind in (("join", Join), ("leave", Leave), ("crash", Crash)) if kinds[kind] > 1]
     if several:
         sentences.append(f"all members that {' or '.join(several)} do so at one moment")

@@ -9,7 +9,7 @@ from copartition.simulation.inputs.settings import Costs, Settings
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The pace of a deploy, and what differs from Kafka's defaults; by default a usual deployment.
+    """The pace of a deploy, and settings that differ from Kafka's defaults; by default a usual deployment.
 
     Attributes:
         down_ms: how long a restarted member is away, or a new one takes to start: --down. A `Uniform` is
@@ -33,7 +33,7 @@ class Pace:
     @property
     def settings(self) -> Settings:
         """The timeouts of the group; raises ScenarioError if a name or a value of `changes` is impossible."""
-        # These are imported here, because a diff without seconds does not need the simulator.
+        # These are imported here, because a diff that computes no times does not need the simulator.
         from assignors.group import Topic  # noqa: PLC0415
         from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415
         from copartition.simulation.inputs.scenario import Scenario  # noqa: PLC0415

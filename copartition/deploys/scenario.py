@@ -1,7 +1,7 @@
 """Build the scenario of a captured group: its members and topics at rest, and what happens to them.
 
-This is the only place where a group's evidence becomes a scenario. Times that end with `_ms` are milliseconds
-of the run, which begins at 0; times in a record are seconds since 1970.
+This is the only place where a captured group becomes a scenario. Times whose names end with `_ms` are in
+milliseconds of the run, which begins at 0; times in a record are in seconds since 1970.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,12 +60,13 @@ class Happening:
     """The events of a captured group, in this order: joins, leaves, growth, and then a deploy.
 
     Attributes:
-        text: the user's words for it, such as "crash pod-1"; empty if it was read from a diff or a migration.
+        text: the user's words for what happens, such as "crash pod-1"; empty if it was read from a diff or a
+            migration.
         joins: members that join, all at one moment.
         leaves: indexes of the members that leave, all at one moment.
-        crash: True if these crash, without telling the group.
+        crash: True if the members that leave crash, so that the group learns it only by a timeout.
         grows: topic -> new partition count.
-        deploy: how every member is replaced, one after the other, see `WhatIf.deploy`; None for no deploy.
+        deploy: how all members are replaced, one after the other, see `WhatIf.deploy`; None for no deploy.
         bounces: for each deploy, the strategies of all members after it; empty for one deploy that keeps the
             strategies.
     """
@@ -99,10 +100,10 @@ NOTHING = Happening()
 
 
 def parse_happening(state: GroupState, text: str) -> Happening:
-    """Return what a text means, in the words of `DEPLOYS`.
+    """Return what happens according to a text that has one of the forms of `DEPLOYS`.
 
     Raises:
-        SourceError: the text is none of these, or names a member or topic that the group does not have.
+        SourceError: the text has no such form, or names a member or topic that the group does not have.
     """
     what, _, whom = text.strip().partition(" ")
     match what, whom.strip():
@@ -143,15 +144,15 @@ def scenario_of(
     Args:
         state: the group.
         happening: what happens.
-        pace: how fast it goes, and the group's settings; None for a usual deployment and Kafka's defaults.
+        pace: how fast it happens, and the group's settings; None for a usual deployment and Kafka's defaults.
         assignor: the strategy of the group; None for the one that the source shows.
-        quiet_ms: for how long the group has not changed, which decides how far its heartbeats have drifted
-            apart; None: an hour.
-        load: the records that come, unless the pace changes them; None: no lag is computed.
+        quiet_ms: for how long the group has not changed, in milliseconds, which decides how far its
+            heartbeats have drifted apart; None: an hour.
+        load: the records that producers send; `pace.changes` takes precedence. None: no lag is computed.
 
     Returns:
-        The scenario, and a sentence for each thing that the capture does not show and that was assumed. The
-        first sentences are those on the pace of what happens.
+        The scenario, and one sentence for each assumption about what the capture does not show. The first
+        sentences are about the pace of what happens.
 
     Raises:
         SourceError: the group has no members, is one of Connect's workers, or a deploy is impossible for it.
@@ -239,7 +240,7 @@ def _events(happening: Happening, consumers: Sequence[Consumer], present: int, p
         happening: what happens.
         consumers: the present members, then those that join.
         present: the number of present members.
-        pace: how fast it goes.
+        pace: how fast it happens.
     """
     at_ms = _BEGIN_MS
     leave = Crash if happening.crash else Leave
@@ -273,22 +274,22 @@ def scenarios_of_record(
     assignors: Sequence[str | None] = (None,),
     pace: Pace | None = None,
 ) -> list[CapturedScenario]:
-    """Return scenarios of the last stable group of a record, one for each deploy and assignor.
+    """Return scenarios of the group in the last stable step of a record, one for each deploy and assignor.
 
-    They have the rates of the record and the lag at the group's last sight, and the group has been quiet for
-    as long as in the record.
+    Records come at the rates of the record, the lag at the start is that of the step, and the group has been
+    quiet for as long as in the record.
 
     Args:
         path: the record, FILE.ndjson.
         deploys: what happens, see `DEPLOYS`; if empty, a rolling restart and the crash of the first member.
         assignors: the strategies to run each deploy with; None for the one that the group shows.
-        pace: how fast it goes, and settings, which take precedence over what the record shows.
+        pace: how fast it happens, and settings, which take precedence over what the record shows.
 
     Returns:
         A scenario for each deploy and assignor; all assignors of a deploy are next to each other.
 
     Raises:
-        SourceError: no step shows a stable group, or as `scenario_of`.
+        SourceError: no step shows a stable group; or see `scenario_of`.
         ScenarioError: no scenario can hold the group.
     """
     steps = read_record(path)
@@ -314,9 +315,9 @@ def scenarios_of_record(
 
 
 def _quiet_ms(steps: Sequence[RecordStep], last: int) -> float | None:
-    """Return for how many milliseconds at least the group was in the state of this step.
+    """Return a lower bound for the time that the group was in the state of this step, in milliseconds.
 
-    It is None if the group was in that state before the record began, because then its start is unknown.
+    None if the group was in this state when the record began, because the start of the state is then unknown.
 
     Args:
         steps: the record.
@@ -325,16 +326,13 @@ def _quiet_ms(steps: Sequence[RecordStep], last: int) -> float | None:
     first = last
     while first and _last_decision(steps[first - 1].state) == _last_decision(steps[last].state):
         first -= 1
-    # The group was last seen in this state when the look for the next step began.
+    # `since` of the next step is the time at which the group was last seen in this state.
     until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at
     return None if first == 0 or until is None else 1_000 * max(until - steps[first].at, 0.0)
 
 
 def _last_decision(state: GroupState) -> tuple[object, ...]:
-    """Return the decision of a group's last rebalance.
-
-    If two states have equal values, the group has not changed between them.
-    """
+    """Return a value that is equal for two states if the group has not changed between them."""
     rows = zip(state.topic.tolist(), state.partition.tolist(), state.member.tolist(), strict=True)
     return state.status, state.members, state.topics, sorted(rows)
 

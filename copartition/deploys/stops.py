@@ -41,7 +41,7 @@ _MOST_WORK = 2_500_000
 _MEMBER_WORK = 20
 """In the work of a rebalance, a member counts as much as this many partitions."""
 _WEIGHTS = {"eager": 2, "cooperative": 1, "consumer": 4}
-"""Protocol -> how long a partition takes in one of its rebalances, relative to the fastest."""
+"""Protocol -> how long a rebalance takes to simulate per partition, in multiples of the fastest protocol."""
 
 
 class RunStops(NamedTuple):
@@ -72,7 +72,7 @@ def stops_of_group(
     Args:
         state: the group.
         happening: what happens.
-        pace: how fast it goes.
+        pace: how fast it happens.
         assignor: the strategy of the group; None for the one that the source shows.
 
     Returns:
@@ -176,8 +176,8 @@ def measure(result: SimulationResult) -> RunStops:
     there = np.array([before.get(name, 0) for name in line.topics], np.int64)
     topic = np.searchsorted(line.first, partition, side="right") - 1
     is_new = partition - line.first[topic] >= there[topic]
-    # Only the first pause of a new partition counts as waiting. A pause that begins at once has had no
-    # reader.
+    # All pauses of a new partition count as waiting for its first reader. None of them counts among the
+    # pauses of partitions that had a reader.
     longest_ms = float((closes - opens)[~is_new].max(initial=0))
     # A pause without an end counts, whichever partition has it.
     if math.isinf(result.summary.longest_pause_ms):
@@ -185,8 +185,8 @@ def measure(result: SimulationResult) -> RunStops:
     rebalances = float(result.summary.rebalances)
     at_once, all_stopped = _unread(opens[~is_new], closes[~is_new], int(there.sum()))
     if protocol_of(scenario.assignor) == "eager" and rebalances:
-        # In an eager rebalance every member gives up all partitions. The last one to join waits for no other,
-        # so its partitions are unread for no time, and the timeline does not show that they stopped.
+        # In an eager rebalance every member gives up all partitions. The last member to join waits for no
+        # other, so its partitions are unread for no time, and the timeline does not show that they stopped.
         at_once = float(there.sum())
         # After a restart with other strategies it is unknown here which rebalances are eager.
         if not _new_lists(scenario):
@@ -223,17 +223,17 @@ def _unread(
 
 
 def affordable_runs(scenario: Scenario) -> int:
-    """Return with how many seeds a scenario runs by default: `RUNS`, or fewer for a large group.
+    """Return the number of seeds with which a scenario runs by default: `RUNS`, or fewer for a large group.
 
-    It depends only on the scenario, so that equal questions have equal answers. It is 0 if one run would take
-    too long.
+    The number depends only on the scenario, so that equal questions have equal answers. It is 0 if one run
+    would take too long.
     """
     work = _work(scenario)
     return min(RUNS, max(int(_WORK // max(work, 1)), int(work <= _MOST_WORK)))
 
 
 def _new_lists(scenario: Scenario) -> list[tuple[str, ...]]:
-    """Return the strategies with which members are restarted, one list for each deploy that has any."""
+    """Return the strategies that members get by restarts: a list for each deploy that changes strategies."""
     deploys = [event for event in scenario.events if isinstance(event, RollingRestart | Deployment)]
     return [event.assignors for event in deploys if event.assignors]
 

@@ -118,7 +118,7 @@ class Admin:
 
         errors: list[Any] = []
         self._timeout_s, self._contact, self._config = timeout_s, contact, config
-        # Reconnect.backoff.ms must not exceed reconnect.backoff.max.ms.
+        # If a user sets reconnect.backoff.ms, our reconnect.backoff.max.ms might be lower, which is an error.
         if "reconnect.backoff.ms" not in config:
             config = {**_RECONNECT, **config}
         self._admin = contact.quiet_client(AdminClient, config, errors)
@@ -146,7 +146,7 @@ class Admin:
         """Return the group as the Admin API describes it.
 
         If librdkafka uses DescribeGroups in version 5 or lower, a group that does not exist is in the state
-        "DEAD", because brokers have no error for that. Otherwise it is an error.
+        "DEAD", because brokers have no error for that. In any other case such a group is an error.
         """
         asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
         found = asked[group].result()
@@ -179,8 +179,8 @@ class Admin:
     def may_see_every_topic(self) -> bool:
         """Return True if this user may DESCRIBE topics of any name.
 
-        The name is random, so no topic has it. A broker refuses the request if the user lacks the right. No
-        topic is created.
+        To find out, it describes a random name, which no topic has. A broker refuses the request if the user
+        lacks the right. No topic is created.
         """
         from confluent_kafka import KafkaException, TopicCollection  # noqa: PLC0415 - an optional package
 
@@ -193,9 +193,10 @@ class Admin:
         return True
 
     def joined_members(self, group: str) -> list[JoinedMember] | None:
-        """Return what members of a group of consumers joined with; None if DescribeGroups does not know it.
+        """Return the members of a group, with the bytes of their subscriptions and assignments.
 
-        No other method of confluent-kafka returns the metadata with which members joined.
+        None if DescribeGroups does not know the group. No other method of confluent-kafka returns the
+        metadata with which members joined.
         """
         # confluent-kafka calls `list_groups` deprecated, but its successors do not return the bytes.
         with warnings.catch_warnings():
@@ -228,8 +229,8 @@ class Admin:
 
         Args:
             places: the partitions.
-            stable: if True, the last stable offset in place of the end; readers with `read_committed` stop
-                there.
+            stable: True to return, instead of the end, the last stable offset, at which readers with
+                `read_committed` stop.
         """
         answer = self._contact.list_offsets(
             self._admin, places, "latest", committed=stable, within_s=self._timeout_s
@@ -289,7 +290,7 @@ class Admin:
         return described
 
     def topic_shape(self, topic: str) -> TopicShape:
-        """Return replicas and settings of a topic, which takes DESCRIBE_CONFIGS on it."""
+        """Return replicas and settings of a topic; the user needs the right DESCRIBE_CONFIGS on it."""
         # The types are imported from `admin`, since confluent-kafka's stubs leave some names out.
         from confluent_kafka import TopicCollection, admin  # noqa: PLC0415 - an optional package
 
@@ -332,7 +333,10 @@ class Admin:
 
 
 def _member(member: Any) -> DescribedMember:
-    """Return a member as plain values; empty texts become None, and Java's "/" before the host is removed."""
+    """Return a member as plain values, without Java's "/" before the host.
+
+    An empty client id or host becomes None.
+    """
     target = None if member.target_assignment is None else _places(member.target_assignment)
     return DescribedMember(
         member.member_id,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The child finds modules where this process does, even if a program has changed its own path.
 _PROGRAM = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); import {name}; {name}.serve()"
 _LAST_BYTES = 2_000
-"""Bytes at the end of the child's error stream in which its last line is searched."""
+"""How many bytes at the end of the child's error stream are searched for its last line."""
 _SLACK_S = 5.0
 """Seconds that the child has beyond librdkafka's own time limit before it is killed."""
 _REQUESTS = {"commits": 2}

@@ -67,7 +67,7 @@ class VisibleConsole(Console):
     """
 
     def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
-        """Yield the segments of `renderable`, with escapes for invisible characters but line breaks."""
+        """Yield the segments of `renderable`, with invisible characters except line breaks escaped."""
         for segment in super().render(renderable, options):
             text = segment.text
             if not segment.control and text != "\n" and not text.isprintable():
@@ -80,7 +80,7 @@ _NARROWEST = 8
 """The least width, in terminal columns, of a name that is cut or a list that is broken."""
 
 _LIST_LINES = 3
-"""The lines that a list may take in a table that is not shown in full."""
+"""The most lines of a list in a table that is not shown in full."""
 
 _DIM = Style(dim=True)
 _BAR = {"=": _DIM, "-": Style(color="red"), "+": Style(color="green")}
@@ -109,9 +109,10 @@ class Grid:
     Rich's own tables take 0.3 ms for a row; this one prints a hundred thousand rows in seconds.
 
     Args:
-        columns: in order; a column whose cells are all empty is not shown, and neither is its title.
-        rows: one text for each column.
-        full: whether lists are shown whole, and not in at most 3 lines.
+        columns: the columns, in order. A column whose cells are all empty is not shown, and neither is its
+            title.
+        rows: the rows, each with one text for each column.
+        full: True to show lists whole, False to show at most `_LIST_LINES` lines of each.
     """
 
     def __init__(

@@ -30,11 +30,11 @@ class Page:
         self.text += "".join(parts)
 
     def items(self, texts: Sequence[str], noun: str) -> None:
-        """Add a list of texts; characters of markup in them are escaped."""
+        """Add a list of texts, in which markup is escaped; `noun` says what a text is, in the singular."""
         self.marked_items(map(markdown_text, texts), len(texts), noun)
 
     def marked_items(self, lines: Iterable[str], total: int, noun: str) -> None:
-        """Add a list of Markdown lines; `total` is their number."""
+        """Add a list of `total` Markdown lines; `noun` says what a line is, in the singular."""
         if total:
             self.add("\n", *self._fit((f"- {line}\n" for line in lines), total, noun, "- ", _LIST_SHARE))
 
@@ -51,12 +51,12 @@ class Page:
         """Add a folded table.
 
         Args:
-            title: its heading, Markdown.
-            columns: titles of the columns, Markdown.
-            rows: one value for each column, shown as text.
-            total: the number of all rows, also of those not in `rows`.
+            title: the heading of the table, as Markdown.
+            columns: the titles of the columns, as Markdown.
+            rows: the rows, each with one value for each column, which is shown as text.
+            total: the number of all rows, including rows that are not in `rows`.
             noun: what a row is, in the singular, for the line that counts the rows left out.
-            share: the table may take one in this many parts of the remaining room: 2 for a half.
+            share: the table may take 1 / `share` of the remaining room.
         """
         lines = (markdown_row(markdown_text(str(cell)) for cell in row) + "\n" for row in rows)
         self.add("\n<details><summary>", title, "</summary>\n\n")
@@ -70,7 +70,15 @@ class Page:
         self.table(title, titles, table.rows, len(table.rows), noun, share=share)
 
     def _fit(self, lines: Iterable[str], total: int, noun: str, mark: str, share: int) -> list[str]:
-        """Return the first lines that fit, and a line with the number of the others."""
+        """Return the first lines that fit, and a line with the number of the others.
+
+        Args:
+            lines: the lines; there may be fewer than `total`.
+            total: the number of all lines.
+            noun: what a line is, in the singular.
+            mark: the beginning of the line that counts the others.
+            share: the lines may take 1 / `share` of the remaining room.
+        """
         # GitHub refuses a longer comment, so rows are left out and counted.
         room = (MOST_CHARACTERS - len(self.text)) // share - 200  # for the end and the line that counts
         fitting: list[str] = []

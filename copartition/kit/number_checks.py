@@ -60,8 +60,8 @@ class NumberCheck:
         """
         description = self.describe(summary)
         least, most = summary.range_of(self.name)
-        # "==" and "!=" may differ inside the range although both ends agree. So the point nearest to the
-        # limit is compared, too.
+        # "==" and "!=" may have another answer inside the range than at both of its ends. So the number in
+        # the range that is nearest to the limit is compared, too.
         nearest = min(max(self.limit, least), most)
         answers = {COMPARISONS[self.comparison](value, self.limit) for value in (least, nearest, most)}
         if len(answers) > 1:
@@ -70,14 +70,14 @@ class NumberCheck:
 
 
 def read_check(text: str, numbers: type) -> NumberCheck:
-    """Return the check of a text: the name of a number, one of <= >= == != < >, and a limit.
+    """Return the check that a text states: the name of a number, one of <= >= == != < >, and a limit.
 
     Args:
-        text: the text; blanks around its parts do not count.
+        text: the text; blanks around its parts do not matter.
         numbers: the dataclass whose fields are the names.
 
     Raises:
-        DiffError: the text has another form, or the name is unknown (close ones are listed).
+        DiffError: the text has another form, or the name is unknown; the message lists similar names.
     """
     names = [field.name for field in fields(numbers)]
     match = _CHECK.fullmatch(text)
@@ -86,7 +86,7 @@ def read_check(text: str, numbers: type) -> NumberCheck:
     name, comparison, limit = match.groups()
     if name not in names:
         raise DiffError(f"check {text!r}: no number {name!r}; {near(name, names)}")
-    # A long row of digits becomes infinity, with which any check would pass or fail.
+    # A long row of digits becomes infinity. A check with this limit would always pass or always fail.
     if not math.isfinite(float(limit)):
         raise DiffError(f"check {text[:60]!r}: the limit is larger than a number can be")
     return NumberCheck(name, comparison, float(limit))

@@ -26,17 +26,20 @@ if TYPE_CHECKING:
 WIDTH = 1000.0
 """Pixels from the beginning of a window to its end."""
 _MARKS = 12
-"""About the most marks on an axis."""
+"""The number of steps of an axis of time, at most."""
 
 
 class Window(NamedTuple):
-    """A stretch of time from `start` to `end`, in milliseconds; `end` is greater than `start`."""
+    """A stretch of time in milliseconds, or another range of numbers, that an axis shows.
+
+    It reaches from `start` to `end`; `end` is greater than `start`.
+    """
 
     start: float
     end: float
 
     def x(self, at: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return pixels from the left, 0 to `WIDTH`; times outside the window are moved to its border."""
+        """Return pixels from the left, 0 to `WIDTH`; values outside the window are moved to its border."""
         place = (np.asarray(at, np.float64) - self.start) / self.grain
         return np.clip(place, 0.0, WIDTH)
 
@@ -62,7 +65,7 @@ class Tick(NamedTuple):
 
 
 def ticks(window: Window) -> tuple[Tick, ...]:
-    """Return at most twelve marks, at multiples of a step that people count in, such as 5 s or 15 min."""
+    """Return about a dozen marks, or fewer, at multiples of a step that people count in: 5 s or 15 min."""
     span = (window.end - window.start) / _MARKS
     # `_steps` never ends, so that an axis of years also has about a dozen marks.
     step = next(step for step in _steps() if step >= span)
@@ -86,7 +89,10 @@ def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
 
 
 def _steps() -> Iterator[float]:
-    """Yield ever longer steps in ms; 20 s and 100 s are missing, because they divide minutes badly."""
+    """Yield ever longer steps in milliseconds.
+
+    From 1 s on these are steps in which people count time, such as 15 s and 30 s, but not 20 s or 100 s.
+    """
     counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))
     days = (number * 86_400_000.0 * 10**power for power in itertools.count() for number in (2, 5, 10))
     return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)
@@ -97,7 +103,7 @@ COLOURS = 8
 SHADES = 3
 """The number of shades of each colour, for when there are more consumers than colours."""
 DEPTHS = (0.01, 0.1, 0.5, 1.0)
-"""Upper bounds of the share of partitions that stand still, one for each ever deeper shade of a phase."""
+"""Upper bounds of the share of partitions that stand still: one for each shade of a phase, lightest first."""
 LETTER = 6.2
 """The width of a letter in pixels."""
 

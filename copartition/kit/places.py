@@ -1,4 +1,4 @@
-"""Convert values of partitions between (topic, number) as the key and the two levels that JSON needs."""
+"""Convert (topic, partition number) -> value into topic -> number -> value, which JSON can hold, and back."""
 
 from collections.abc import Mapping
 from typing import TypeAlias, TypeVar

@@ -67,7 +67,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-"""Longer signs come first, so that a pattern made of them reads "<=" as one sign."""
+"""Sign -> comparison. Longer signs come first, so that a pattern made of them reads "<=" as one sign."""
 
 COMPARISON = "|".join(COMPARISONS)
 """A regular expression that matches each of the signs."""
@@ -79,7 +79,7 @@ _ID = r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 """A UUID at the end of a member id; the group of the expression is its first eight digits."""
 
 _WORTH_CUTTING = 10
-"""Shorter prefixes are kept: the line that names the prefix would take more room than it saves."""
+"""The least length of a prefix that is cut. To name a shorter one in a line of its own would save no room."""
 
 
 def shared_start(names: Collection[str]) -> str:

@@ -30,12 +30,12 @@ def is_remote(strategies: tuple[str, ...]) -> bool:
 
 
 def first_refusal(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
-    """Return why the first client that cannot be given these strategies cannot; None if all can."""
+    """Return why the first client that refuses these strategies does so; None if no client refuses them."""
     return next(filter(None, (_refusal(client, strategies) for client in clients)), None)
 
 
 def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
-    """Say why a client cannot be configured with these strategies; None if it can.
+    """Return why a client cannot be configured with these strategies; None if it can.
 
     Args:
         client: one of `CLIENTS`.
@@ -45,7 +45,7 @@ def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
         A clause that begins with the client's name.
     """
     if is_remote(strategies):
-        # Behaviour without a delay for the consumer protocol belongs to a client that does not speak it.
+        # A client that does not speak the consumer protocol has no `consumer_late_ms`.
         speaks = BEHAVIOURS[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
     own = _CLIENTS[client]["strategies"]
@@ -61,7 +61,7 @@ def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
 def settings_of(
     strategies: tuple[str, ...], clients: Sequence[str], *, was_remote: bool
 ) -> dict[str, dict[str, str | None]]:
-    """Return the settings of each client, by its name."""
+    """Return client -> setting -> value for members with these strategies; see `member_settings`."""
     return {client: member_settings(client, strategies, was_remote=was_remote) for client in clients}
 
 
@@ -70,22 +70,22 @@ def member_settings(client: str, strategies: tuple[str, ...], *, was_remote: boo
 
     Args:
         client: one of `CLIENTS`.
-        strategies: strategies of the client's side, the preferred one first, or one of the broker.
-        was_remote: whether the member has a strategy of the broker before.
+        strategies: strategies of the client's side, the preferred one first, or a single one of the broker.
+        was_remote: True if the member has a strategy of the broker before.
 
     Returns:
-        Value of each setting by its name; None for a setting to remove: the client does not start with it.
+        Setting -> its value; None for a setting that has to be removed, because the client does not start
+        with it.
     """
     if is_remote(strategies):
         settings: dict[str, str | None] = {
             "group.protocol": "consumer",
             "group.remote.assignor": _REMOTE.get(strategies[0], strategies[0]),
         }
-        # A member that speaks this protocol already has none of the settings that its client refuses under
-        # it.
+        # A member that speaks this protocol already has no setting that its client refuses under it.
         return settings if was_remote else settings | dict.fromkeys(_CLIENTS[client]["refused"])
     own = _CLIENTS[client]["strategies"]
-    # A strategy that the client does not have itself is one of this project, given to it as an object.
+    # A strategy that the client does not have is one of this project's, and the client gets it as an object.
     names = [own.get(name) or _OTHERS[client].format(name) for name in strategies]
     if client in _OTHERS:
         return {"partition_assignment_strategy": f"[{', '.join(names)}]"}

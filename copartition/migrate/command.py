@@ -1,4 +1,4 @@
-"""The command `copartition migrate`: it leads a group from one strategy to another while the group runs."""
+"""Run `copartition migrate`: tell which rolling bounces lead a running group from one strategy to another."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def migrate(
 def _names(text: str) -> list[str]:
     """Return the strategies of a text with commas between them.
 
-    Blanks around a name and empty names are left out; the order and a name that is there twice stay, as the
-    caller judges them.
+    Blanks around a name and empty names are left out. The order stays, and so does a name that is there
+    twice; the caller judges both.
     """
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -130,7 +130,7 @@ def _migrate_state(
 
     Args:
         state: the group.
-        source: its name on the command line, for messages.
+        source: the group's name on the command line, for messages.
         new: the strategies that the members are to have, the preferred one first.
         clients: the kinds of clients that the user names; empty: those that the state shows, else Java's.
         policy: see `plan_migration`.
@@ -171,10 +171,10 @@ def _migrate_all(
     Args:
         new: the strategies that all groups are to have, the preferred one first.
         config: librdkafka settings of the cluster.
-        clients: as of `_migrate_state`, for each group.
+        clients: the kinds of clients that the user names for every group; see `_migrate_state`.
         policy: see `plan_migration`.
         pace: how fast a deploy goes.
-        output: the form of the report, and where it goes.
+        output: the form of the report, and where to write it.
 
     Raises:
         SourceError: the cluster cannot be reached, or does not list its groups.
@@ -233,7 +233,7 @@ def _stops(state: GroupState, migration: Migration, pace: Pace) -> Stops | Missi
 
     Args:
         state: the group before the first bounce.
-        migration: its bounces are run one after the other, each as a rolling deploy.
+        migration: the migration, whose bounces are run one after the other, each as a rolling deploy.
         pace: how fast a deploy goes.
 
     Returns:
@@ -250,12 +250,12 @@ def _stops(state: GroupState, migration: Migration, pace: Pace) -> Stops | Missi
 
 
 def _separation_warning(state: GroupState, after: str, otherwise: str | None) -> str | None:
-    """Say which topics are no longer read together by number; without a plan return `otherwise`.
+    """Return which topics are no longer read together by number; if no plan can be made, return `otherwise`.
 
     Args:
         state: the group as it is now.
         after: the strategy that is to assign.
-        otherwise: the warning for want of a plan, which names no topics.
+        otherwise: the warning to return if no plan can be made; it names no topics.
 
     Returns:
         A sentence for each of the first sets of topics that the plan separates; None if it separates none.
@@ -277,10 +277,10 @@ def _migration_lines(migration: Migration, after: str, stops: Stops | Missing | 
     Args:
         migration: the answer.
         after: the argument TO, for the sentence that says that no way leads there.
-        stops: what the bounces stop; None if nothing is said of it.
+        stops: what the bounces stop; None to leave that out.
 
     Returns:
-        Lines without newlines; names in them may still hold signs that a terminal would obey.
+        Lines without newlines. Names in them may still contain control characters.
     """
     from copartition.deploys.answer import UNIT, answer_sentence  # noqa: PLC0415 - unused by --help
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - unused by --help

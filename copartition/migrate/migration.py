@@ -1,10 +1,9 @@
-"""From one list of strategies to another by rolling bounces: which are safe, or why none is.
+"""Decide which rolling bounces lead safely from one list of strategies to another, or why none does.
 
-A rolling bounce restarts one member after the other with new settings, so that for a while members with old
-and new ones are in the group together. What is safe is not argued here but looked up: `walks` has what
-became of real groups that were walked from each strategy to each other one (`benchmarks/migrations`
-writes it). Beside it stands the coordinator's rule that all members need a strategy in common (KIP-429), and
-what clients refuse to be configured with.
+A rolling bounce restarts one member after the other with new settings. For a while, members with old settings
+and members with new settings are in the group together. Three sources show what is safe: the walks, which are
+experiments with real groups that `benchmarks/migrations` led from each strategy to each other one; the
+coordinator's rule that all members need a strategy in common (KIP-429); and the settings that clients refuse.
 """
 
 import shlex
@@ -26,7 +25,7 @@ from partitioning.profiles import known_client
 _POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
 
 _TIMEOUTS = "consumer.session.timeout.ms=45000,consumer.heartbeat.interval.ms=5000"
-"""The timeouts of a group of the consumer protocol: the names in its configuration, and the defaults."""
+"""The settings of a group that are its members' timeouts in the consumer protocol, with Kafka's defaults."""
 
 JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
 """The assumption for a group whose source does not show its clients."""
@@ -40,16 +39,19 @@ _NO_DEFAULT = (
 
 @dataclass(frozen=True, slots=True)
 class Bounce:
-    """A replacement of all members by members with other settings, one after the other unless said otherwise.
+    """A replacement of all members by members with other settings.
+
+    The members are replaced one after the other, except in `Migration.stop`.
 
     Attributes:
-        strategies: what every member has when the bounce is over, the preferred one first.
+        strategies: the strategies that every member has when the bounce is over, the preferred one first.
         settings: client library -> setting -> value to start its members with; None removes the setting.
-        commands: to run before the bounce, so that values that leave the members' settings live on.
+        commands: commands to run before the bounce. They give the group the timeouts that its members can no
+            longer set.
         meanwhile: the strategies that the group may use while old and new members are in it together; empty
             if they never are, because the whole group stops.
-        why: why the bounce is safe, or why nothing milder is.
-        ground: the walks or rules that the bounce stands on.
+        why: why the bounce is safe, or, for a stop of the whole group, why nothing milder works.
+        ground: the walks or rules that show this.
     """
 
     strategies: tuple[str, ...]
@@ -65,13 +67,16 @@ class Migration:
     """A way from one list of strategies to another, or why there is none.
 
     Attributes:
-        bounces: each begun when the one before is over on all members; empty without need or way.
-        ground: what the answer stands on; `Missing` if the sources do not show whether anything must change.
+        bounces: the bounces in order; each begins when the one before is over on all members. Empty if
+            nothing has to change, or if no rolling bounce leads there.
+        ground: the evidence for the answer; `Missing` if the sources do not show whether anything must
+            change.
         obstacle: why no rolling bounce leads there; None if one does.
-        instead: what else helps if there is an obstacle, a sentence; None if `stop` does.
-        stop: the stop of the whole group, only if groups that were walked show that nothing milder works.
-        remaining: the members that the bounces are for, if they are not for all of them.
-        warning: what else changes for the application on the way.
+        instead: a sentence that says what helps if there is an obstacle; None without an obstacle, or if
+            `stop` helps.
+        stop: the stop of the whole group, if walks show that it works; None otherwise.
+        remaining: the names of the members that the bounces are for; empty if they are for all members.
+        warning: what else the migration changes for the application; None if nothing is known.
     """
 
     bounces: tuple[Bounce, ...]
@@ -89,7 +94,7 @@ class _Fault(NamedTuple):
     Attributes:
         text: a clause for `Migration.obstacle`.
         instead: a sentence for `Migration.instead`; None if a stop of the group may help.
-        sources: what the fault was read from.
+        sources: the walks or rules that show the fault.
     """
 
     text: str
@@ -122,12 +127,12 @@ def plan_migration(
     group_version: int | None = None,
     group: str = "GROUP",
 ) -> Migration:
-    """Return the fewest safe rolling bounces.
+    """Return the fewest safe rolling bounces from one list of strategies to another.
 
     Args:
-        before: the strategies that all members have now, the preferred one first; one of a broker stands for
-            the consumer protocol (KIP-848).
-        after: the ones that they are to have.
+        before: the strategies that all members have now, the preferred one first. A strategy of the broker
+            stands for the consumer protocol (KIP-848).
+        after: the strategies that all members are to have, the preferred one first.
         clients: the kinds of clients in the group, see `CLIENTS`.
         policy: `group.consumer.migration.policy` of the brokers: "disabled", "upgrade", "downgrade" or
             "bidirectional", their default.
@@ -135,8 +140,9 @@ def plan_migration(
         group: the group's name, for commands.
 
     Raises:
-        MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; a
-            client that cannot have what it is said to have now; or a client or a policy that is not known.
+        MigrationError: a list is empty, names a strategy twice, or has a strategy of the broker beside
+            others; a client cannot have the strategies that it is said to have now; or a client or the policy
+            is unknown.
     """
     for value, names in (*((client, CLIENTS) for client in clients), (policy, _POLICIES)):
         if value not in names:
@@ -157,11 +163,13 @@ def plan_migration(
 
 
 def _separation_warning(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
-    """Say that topics which were read together by number no longer are, if the group has such topics.
+    """Return a warning that equal partition numbers of topics no longer go to one member; None if they do.
+
+    Also None if the present strategy does not keep them together.
 
     Args:
-        old: the strategies of now, the preferred one first.
-        new: those that the members are to have.
+        old: the present strategies, the preferred one first.
+        new: the strategies that the members are to have.
     """
     together = {*CO_PARTITIONED.values()}
     if old[0] not in together or new[0] in together:
@@ -174,12 +182,12 @@ def _separation_warning(old: tuple[str, ...], new: tuple[str, ...]) -> str | Non
 
 
 def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> Migration:
-    """Return the first of the candidates, the shortest first, of which no bounce has a fault.
+    """Return the shortest candidate way in which no bounce has a fault; if there is none, say why.
 
     Args:
-        old: the strategies of now.
-        new: those that the members are to have.
-        asked: whose members, and what the brokers allow.
+        old: the present strategies.
+        new: the strategies that the members are to have.
+        asked: the clients, and what the brokers allow.
     """
     first: _Fault | None = None
     for lists in _candidates(old, new):
@@ -187,8 +195,8 @@ def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> Mi
         fault = next(filter(None, faults), None)
         if fault is None:
             return _migration(old, lists, asked)
-        # Kafka's documentation leads over a list of both strategies. If the client has the new strategy, the
-        # fault that is reported is the one on that way.
+        # Kafka's documentation leads over a list that has both strategies. If the client has the new
+        # strategy, the fault on that way is reported.
         if first is None or (first.instead is None and not is_remote(lists[0])):
             first = fault
     assert first is not None
@@ -196,9 +204,10 @@ def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> Mi
 
 
 def _candidates(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Yield the lists after each bounce of every way that may be tried, the shortest ways first.
+    """Yield the ways that may be tried, the shortest first; a way has a list of strategies for each bounce.
 
-    The list of both comes second: a member with it goes with those of before and with those of after.
+    The second way leads over a list of both: a member with this list has a strategy in common with old
+    members and with new ones.
     """
     yield (new,)
     if not (is_remote(old) or is_remote(new)):
@@ -208,12 +217,12 @@ def _candidates(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[tu
 
 
 def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _Request) -> Migration:
-    """Return the bounces of a way in which none has a fault.
+    """Return the migration by a way in which no bounce has a fault.
 
     Args:
         old: the strategies before the first bounce.
-        lists: those after each bounce.
-        asked: whose members, and what the brokers allow.
+        lists: the strategies after each bounce.
+        asked: the clients, and what the brokers allow.
     """
     bounces = []
     # Walks of the whole way are better evidence than walks of its single steps.
@@ -228,7 +237,14 @@ def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _R
 
 
 def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _Request) -> Migration:
-    """Say what is in the way, and the mildest way that worked with real groups."""
+    """Return a migration without bounces: the fault, and a stop of the whole group if that worked in walks.
+
+    Args:
+        old: the present strategies.
+        new: the strategies that the members are to have.
+        fault: the fault of the candidate ways that is to be reported.
+        asked: the clients, and what the brokers allow.
+    """
     stopped = walks_of(asked.clients, (old, new), how="stop")
     if fault.instead is not None or not stopped or any(walk.fault for walk in stopped):
         instead = fault.instead or f"Nothing that was walked leads there; stay with {','.join(old)}."
@@ -272,8 +288,8 @@ def migrate_group(
     lists = offered_lists(state)
     left = tuple(member.client_id or member.id for member in state.members if member.protocol == "classic")
     if left and is_remote(new):
-        # Only the members that are left have to lose their settings of the classic protocol. If the assignor
-        # changes, too, all members are restarted, and those that have lost the settings stay without them.
+        # Only the members that still speak the classic protocol have to lose its settings. If the assignor
+        # changes, too, all members are restarted, and the members that have no such settings get none.
         migration = _convert_the_rest(new, asked, len(state.members), left)
         migration = migration if old == new else replace(migration, remaining=())
     elif isinstance(lists, Missing) and (old == new or (left and not is_remote(new))):
@@ -297,13 +313,13 @@ def migrate_group(
 
 
 def _convert_the_rest(new: tuple[str, ...], asked: _Request, members: int, left: Sequence[str]) -> Migration:
-    """Return the bounce of the members that are left of the classic protocol in a converted group.
+    """Return the migration of the members that still speak the classic protocol in a converted group.
 
     Args:
         new: the strategy of the broker.
-        asked: whose members.
-        members: of the group, of either protocol.
-        left: names of those that are left.
+        asked: the clients, and the group's name.
+        members: the number of members of the group, of both protocols.
+        left: the names of the members that still speak the classic protocol.
     """
     settings = settings_of(new, asked.clients, was_remote=False)
     ground = Evidence((f"{len(left)} of {members} members speak the classic protocol, by their member type",))
@@ -336,7 +352,8 @@ def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
     """Return the strategies if a member can have this list.
 
     Raises:
-        MigrationError: none, one twice, one of a broker beside others, or the name of the protocol.
+        MigrationError: the list is empty, names a strategy twice, has a strategy of the broker beside others,
+            or has the name of the consumer protocol.
     """
     # The protocol's name is looked for first, because no later message would tell what the user meant.
     if "consumer" in strategies:
@@ -356,16 +373,16 @@ def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Fault | None:
-    """Say why a bounce from one list to another is not to be tried; None if it is safe.
+    """Return why a bounce from one list to another is not to be tried; None if it is safe.
 
     Args:
-        old: what members have before the bounce.
-        new: what they have after it.
-        asked: whose members, and what the brokers allow.
+        old: the strategies of the members before the bounce.
+        new: the strategies of the members after it.
+        asked: the clients, and what the brokers allow.
     """
     if refusal := first_refusal(asked.clients, new):
-        # A list of several strategies is this program's own idea; the client may well support the last one
-        # alone.
+        # A list of several strategies may be the one that `_candidates` makes. The client may well support
+        # the strategy that the user wants, so no advice is given.
         instead = (
             None if len(new) > 1 else f"Stay with {','.join(old)}, or move to a client that has {new[0]}."
         )
@@ -383,7 +400,7 @@ def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Faul
 
 
 def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Fault | None:
-    """Say why a group is not to be converted between the protocols; None if it is safe."""
+    """Return why a group is not to be converted between the protocols; None if it is safe."""
     if is_remote(new) and asked.group_version == 0:
         return _Fault(
             "the brokers do not know the consumer protocol (KIP-848)",
@@ -419,7 +436,14 @@ _RULE = "the coordinator's rule: it accepts no member without a strategy that al
 def _bounce(
     old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[WalkResult], asked: _Request
 ) -> Bounce:
-    """Return a bounce that has no fault; `whole`: the walks of all bounces one after the other."""
+    """Return a bounce that has no fault.
+
+    Args:
+        old: the strategies of the members before the bounce.
+        new: the strategies of the members after it.
+        whole: the walks along the whole way of which this bounce is a part.
+        asked: the clients, and what the brokers allow.
+    """
     settings = settings_of(new, asked.clients, was_remote=is_remote(old))
     commands = _commands(old, new, asked.group)
     if not (is_remote(old) or is_remote(new)):
@@ -442,7 +466,10 @@ def _bounce(
 
 
 def _commands(old: tuple[str, ...], new: tuple[str, ...], group: str) -> tuple[str, ...]:
-    """Return the commands that keep the members' timeouts, which brokers set in the consumer protocol."""
+    """Return the commands by which members keep their timeouts when they go over to the consumer protocol.
+
+    In this protocol the brokers set the timeouts. No command is needed for any other bounce.
+    """
     if is_remote(old) or not is_remote(new):
         return ()
     # The timeouts are set for this group and not for the broker, so that other groups keep theirs.

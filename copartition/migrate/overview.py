@@ -1,4 +1,4 @@
-"""The report on a migration of all groups of a cluster: a row for each, those that are held up first."""
+"""Report on the migration of all groups of a cluster: a row for each group, first those without a way."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GroupMigration(NamedTuple):
     """A group of the cluster, its migration, and what the bounces stop; see `Migration` and `Stops`.
 
     Attributes:
-        name: its name in the cluster.
+        name: the group's name in the cluster.
         state: the group as its coordinator describes it, before any bounce.
         migration: the bounces, or why there are none.
         stops: what the bounces stop; `Missing` if it cannot be known, None if nothing is restarted or only
@@ -73,19 +73,19 @@ class GroupMigration(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, str]:
-        """The place in the report: groups without a rolling way, unknown ones, others; then by name."""
+        """The sort key of the report: groups without a rolling way, unknown ones, others; then by name."""
         blocked = self.migration.obstacle is not None
         return 0 if blocked else 1 if self.is_unknown else 2 if self.migration.bounces else 3, self.name
 
 
 def migrations_exit_code(groups: Sequence[GroupMigration], unread: Mapping[str, SourceError]) -> int:
-    """Return 1 if no rolling bounce leads some group there, else 2 if one is unknown or not read, else 0.
+    """Return 1 if there is no rolling way for a group, else 2 if a group is unknown or not read, else 0.
 
-    A cluster that shows no group is 2, too: see `overview_exit_code` of doctor.
+    If the cluster shows no group, the code is 2, too, as for `overview_exit_code` of doctor.
 
     Args:
-        groups: those that were read.
-        unread: the name of each group that was not -> why.
+        groups: the groups that were read.
+        unread: name of each group that could not be read -> the error.
     """
     if any(group.migration.obstacle is not None for group in groups):
         return 1
@@ -94,11 +94,11 @@ def migrations_exit_code(groups: Sequence[GroupMigration], unread: Mapping[str, 
 
 
 def migrations_json(groups: Sequence[GroupMigration], unread: Mapping[str, SourceError]) -> str:
-    """Return the JSON document: each group as for it alone, and why others were not read.
+    """Return the JSON document: the migration of each group, and why the other groups were not read.
 
     Args:
-        groups: in the order of the report.
-        unread: the name of each group that was not read -> why.
+        groups: the groups that were read, in the order of the report.
+        unread: name of each group that could not be read -> the error.
     """
     return dump(
         {
@@ -127,8 +127,8 @@ def migration_document(migration: Migration, stops: Stops | Missing | None) -> d
     """Return a migration and what it stops as JSON has them; `stops` is null if nothing is restarted.
 
     Args:
-        migration: becomes an object with a field for each attribute.
-        stops: as in `GroupMigration`.
+        migration: the migration, of which each attribute becomes a field.
+        stops: what the bounces stop, as in `GroupMigration`.
 
     Returns:
         Values that JSON has. If the figures cannot be known, `stops` is null and `stops_missing` says what is
@@ -142,12 +142,12 @@ def migration_document(migration: Migration, stops: Stops | Missing | None) -> d
 def print_migrations(
     groups: Sequence[GroupMigration], unread: Mapping[str, SourceError], console: Console
 ) -> None:
-    """Print a row for each group, then what holds groups up, what changes, and what is assumed.
+    """Print a row for each group, then what is in the way of groups, what changes, and what is assumed.
 
     Args:
-        groups: in the order of the report.
-        unread: the name of each group that was not read -> why.
-        console: where to print; names are printed without signs that a terminal would obey.
+        groups: the groups that were read, in the order of the report.
+        unread: name of each group that could not be read -> the error.
+        console: where to print; control characters in names are made visible.
     """
     from copartition.kit.grid import Grid, GridColumn, cell, note  # noqa: PLC0415 - JSON needs no rich
 
@@ -170,7 +170,7 @@ def print_migrations(
         console.print(note(f"{name}: {error}", "yellow"))
     if any(group.stops is not None for group in groups):
         console.print(note(UNIT))
-    # Most groups are read in one way, so they share their assumptions: each is printed once.
+    # Most groups are read in the same way and share their assumptions, so each assumption is printed once.
     for text in dict.fromkeys(text for group in groups for text in _assumptions(group)):
         console.print(note(f"assumed: {text}"))
 
@@ -179,7 +179,7 @@ def _row(group: GroupMigration) -> tuple[str, ...]:
     """Return the cells of a group; partition-seconds are empty if nothing is restarted."""
     stops = group.stops
     known = "" if stops is None or isinstance(stops, Missing) else stops.partition_seconds.digits
-    # An empty cell says that nothing is restarted, so what is unknown needs a word of its own.
+    # An empty cell says that nothing is restarted, so unknown figures need a word.
     seconds = "unknown" if isinstance(stops, Missing) else known
     return (
         group.name,
@@ -193,9 +193,9 @@ def _row(group: GroupMigration) -> tuple[str, ...]:
 
 
 def _remarks(group: GroupMigration) -> list[str]:
-    """Return why no rolling bounce leads there, what is unknown, and what else changes.
+    """Return why no rolling bounce leads there, what helps instead, what is unknown, and what else changes.
 
-    Any of the four may be there or not; they stand in this order, so that the reason comes before the remedy.
+    Remarks that do not apply are left out. The order puts the reason before the remedy.
     """
     migration, ground = group.migration, group.migration.ground
     unknown = f"{ground.what}; {ground.remedy}" if isinstance(ground, Missing) else None
@@ -203,7 +203,7 @@ def _remarks(group: GroupMigration) -> list[str]:
 
 
 def _assumptions(group: GroupMigration) -> list[str]:
-    """Return what the migration, and the figures of its bounces, take for granted."""
+    """Return the assumptions of the migration, and of the figures of its bounces."""
     ground, stops = group.migration.ground, group.stops
     own = [] if isinstance(ground, Missing) else [*ground.assumed]
     return own if stops is None or isinstance(stops, Missing) else [*own, *stops.ground.assumed]

@@ -1,4 +1,7 @@
-"""Look up what became of real groups that were walked from one list of strategies to another."""
+"""Look up what became of real groups that were led from one list of strategies to another.
+
+Such an experiment is called a walk. `benchmarks/migrations` makes the walks and writes `walks.json`.
+"""
 
 import json
 from collections.abc import Sequence
@@ -19,16 +22,17 @@ HOW = {
 
 
 class WalkResult(NamedTuple):
-    """The outcome for real groups that were walked one way.
+    """The outcome of all walks of one way with one kind of group.
 
     Attributes:
-        clients: the kinds of clients in them.
+        clients: the kinds of clients in the groups.
         way: the lists of strategies from the first to the last.
         how: the way in which members were replaced, a key of `HOW`.
         kafka: the versions of the brokers.
-        groups: how many groups went this way, in first and in later generations.
-        lived: how many of them came through: all members lived and shared all partitions after each restart.
-        fault: what went wrong in the first of the others; None if none did.
+        groups: how many groups went this way, some in their first generation and some in a later one.
+        lived: how many of these groups came through: all members lived and shared all partitions after each
+            restart.
+        fault: what went wrong in the first group that did not come through; None if all did.
     """
 
     clients: tuple[str, ...]
@@ -40,7 +44,7 @@ class WalkResult(NamedTuple):
     fault: str | None
 
     def __str__(self) -> str:
-        """Say the walk as evidence: "librdkafka, range to uniform on Kafka 4.4.0: 2 of 2 groups lived"."""
+        """Return evidence in words: "librdkafka, range to uniform on Kafka 4.4.0: 2 of 2 groups lived"."""
         lists = " to ".join(",".join(strategies) for strategies in self.way)
         groups = f"{self.lived} of {self.groups} groups lived"
         groups += f", in the others {self.fault}" if self.fault else ""
@@ -49,7 +53,7 @@ class WalkResult(NamedTuple):
 
 
 def conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]) -> list[WalkResult]:
-    """Return the walks between the protocols, of each strategy that a classic member may have used."""
+    """Return the walks from one protocol to the other, for each strategy that a classic group may use."""
     if is_remote(old) and is_remote(new):
         return walks_of(clients, (old, new))
     # Which strategy of a list the group uses depends on the other members, so each must have been safe.
@@ -60,7 +64,7 @@ def conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[st
 def walks_of(
     clients: Sequence[str], way: tuple[tuple[str, ...], ...], how: str = "rolling"
 ) -> list[WalkResult]:
-    """Return the walks along this way of groups whose clients are all among these."""
+    """Return the walks of one way by groups whose clients are all among `clients`."""
     # A mixture of clients is no safer than each of them alone, because any member may become the leader.
     return [
         walk for walk in walk_table() if (walk.way, walk.how) == (way, how) and {*walk.clients} <= {*clients}
@@ -69,7 +73,7 @@ def walks_of(
 
 @cache
 def walk_table() -> tuple[WalkResult, ...]:
-    """Return what became of all groups that were walked."""
+    """Return the outcomes of all walks."""
     rows = json.loads(read_data(__package__, "walks.json"))
     return tuple(
         WalkResult(

@@ -1,8 +1,8 @@
 """Start the commands `copartition` and `assignment-diff`.
 
 `main` names the commands, and `commands` gives all of them the same errors and exit codes. `options` defines
-the options that several commands share, and `client_options` those that reach a cluster. `verbs` has the
-commands that have no room.
+the options that several commands share, and `client_options` defines those that reach a cluster. `verbs` has
+the commands that have no package of their own.
 """
 
 import gc

@@ -121,8 +121,8 @@ def _of_cluster(name: str) -> dict[str, str]:
     settings = _from_file(os.path.expanduser(CLUSTERS), "--cluster")  # noqa: PTH111 - help does without pathlib
     own = {key.removeprefix(f"{name}."): text for key, text in settings.items() if key.startswith(f"{name}.")}
     if not own:
-        # Only prefixes of servers are listed, because any other key may be a part of a wrongly continued
-        # value.
+        # Only the prefixes of ".bootstrap.servers" are listed. Any other key may be a part of a password
+        # whose line was continued without a backslash.
         suffix = ".bootstrap.servers"
         servers = {key.removesuffix(suffix) for key in settings if key.endswith(suffix)}
         others = ", ".join(sorted(servers)) or "none"
@@ -187,7 +187,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 def _unescape(text: str) -> str:
     r"""Return a key or a value with Java's escapes resolved.
 
-    They are `\uXXXX`, `\t`, `\n`, `\r` and `\f`; a backslash before any other character is dropped.
+    Java's escapes are `\uXXXX`, `\t`, `\n`, `\r` and `\f`. A backslash before any other character is dropped.
     """
     return re.sub(
         _ESCAPE, lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text

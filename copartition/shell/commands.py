@@ -60,7 +60,8 @@ class QuietCommand(click.Command):
     ) -> click.Context:
         """Read the arguments; --help, --version and --schema print here and exit.
 
-        -v is searched in the raw arguments, because an error in them comes before any option is parsed.
+        -v is searched in the raw arguments, because an error in the arguments may end the command before -v
+        is parsed.
         """
         path = f"{parent.command_path} {info_name}" if parent else str(info_name)
         with _one_line_errors(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
@@ -105,10 +106,10 @@ def examples_help(*runs: str) -> str:
 
 
 def end_of_help(room: str, **names: str) -> str:
-    """Return the end of a command's help: the file `help.txt` of its room, with `names` filled in.
+    """Return the end of a command's help: the file `help.txt` of its package, with `names` filled in.
 
     Args:
-        room: folder below `copartition`, such as "assignment_diff".
+        room: the name of the package, such as "copartition.assignment_diff".
         names: value for each {name} in the file.
     """
     text = read_data(room, "help.txt")
@@ -129,12 +130,12 @@ def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., in
 def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
     """Turn each error of the block into one line on stderr and exit code 2.
 
-    The exceptions with which click itself ends (--help, exit codes) pass. If the reader of the output is
-    gone, as with `| head`, the command ends with 2 and without a line.
+    The exceptions by which click itself ends a command (--help, exit codes) are not caught. If the reader of
+    the output is gone, as with `| head`, the command ends with 2 and without a line.
 
     Args:
-        path: the command as the user calls it; the line begins with it.
-        verbose: whether the traceback of an unexpected error is printed before the line.
+        path: the command as the user calls it, with which the line begins.
+        verbose: True to print the traceback of an unexpected error before the line.
     """
     try:
         yield
@@ -171,7 +172,7 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
         return what
     expected = isinstance(error, CopartitionError)
     if isinstance(error, UnicodeEncodeError):
-        # Names on the command line that are not UTF-8 arrive as halves of surrogate pairs.
+        # Python reads bytes of the command line that are not UTF-8 as surrogates, which cannot be encoded.
         return f"{error.object[:80]!r} is no text that Kafka can have: it is not UTF-8; give it as UTF-8"
     if isinstance(error, OSError) and not expected:
         _discard(sys.stdout)
@@ -187,7 +188,7 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
 
 
 def name_flags(text: str) -> str:
-    """Return a text of the library with the flags in place of the arguments that it names in backticks.
+    """Return a message of the library with each argument in backticks replaced by the flag of the command.
 
     >>> name_flags("name one with `group`")
     'name one with --group'
@@ -235,7 +236,8 @@ def write(text: str, out: str | None = None, *, painted: bool = False) -> None:
         if sys.stdout is None:
             raise click.ClickException("standard output is closed")
         encoding = sys.stdout.encoding
-        # If the encoding lacks a character, such as ASCII a "→", the report has an escape and not an error.
+        # A character that the encoding lacks, as ASCII lacks "→", is written as an escape. Otherwise the
+        # report would end in an error.
         text = text.encode(encoding, "backslashreplace").decode(encoding)
         click.echo(text, nl=False, color=True)  # colours are decided already; click would drop them in a pipe
         return
@@ -247,7 +249,7 @@ def write(text: str, out: str | None = None, *, painted: bool = False) -> None:
 
 
 def track(items: Iterable[_T], what: str, total: int) -> Iterator[_T]:
-    """Yield the items, with a bar and a clock on stderr; without a terminal there is no bar.
+    """Yield the items, and show a bar and a clock on stderr; without a terminal nothing is shown.
 
     The clock goes on while one item takes long, so that the user sees that the command is alive.
 
@@ -276,7 +278,8 @@ class Output(NamedTuple):
     Attributes:
         form: "text", "json" or another format of the command.
         color: "auto", "always" or "never"; "auto" follows the terminal, NO_COLOR and FORCE_COLOR.
-        width: columns of text; None for the width of the terminal, or no broken lines if there is none.
+        width: columns of text; None for the width of the terminal. Without a terminal, None means that no
+            line is broken.
         out: path of a file; None for standard output.
     """
 
@@ -292,7 +295,7 @@ class Output(NamedTuple):
     def paint(self, draw: Callable[[Console], None]) -> None:
         """Write what `draw` prints to a console with the colours and the width of the destination.
 
-        Everything is drawn into memory first, so that an error halfway leaves no half of a report.
+        Everything is drawn into memory first, so that an error halfway does not leave half a report.
         """
         from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
 
@@ -320,11 +323,11 @@ class Output(NamedTuple):
         write(text, self.out, painted=True)
 
     def show(self, draw: Callable[[Console], None], **texts: Callable[[], str]) -> None:
-        """Write a report in its form.
+        """Write a report in the form that the user has chosen.
 
         Args:
-            draw: prints the report to a console, for the form "text" and any other that `texts` lacks.
-            texts: form -> function that returns the report. Only that of the wanted form is called.
+            draw: prints the report to a console, for the form "text" and any other form that `texts` lacks.
+            texts: form -> function that returns the report. Only the function of the chosen form is called.
         """
         if self.form in texts:
             self.write(texts[self.form]())
@@ -335,8 +338,9 @@ class Output(NamedTuple):
         """Write a listing as JSON, or as a table.
 
         Args:
-            rows: for a table, at least one row; each maps the same column names, in order, to texts. A column
-                whose first text is all digits is aligned right. For JSON, any values that `json` knows.
+            rows: the rows, each with the same column names in the same order. For a table there is at least
+                one row, and all values are texts; a column whose first text is all digits is aligned right.
+                For JSON, values may be anything that `json` can write.
         """
         if self.form == "json":
             import json  # noqa: PLC0415 - help does without

@@ -65,7 +65,7 @@ _MODULES = {
     "simulate": "simulate_scenarios.command",
     "size": "simulate_scenarios.size_command",
 }
-"""Command -> its module below `copartition`, if that is not the room with the command's name."""
+"""Command -> its module below `copartition`, for each command that is not in the package with its name."""
 
 
 class _Verbs(QuietGroup):
@@ -143,8 +143,8 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - few ask for it
 
-    # click makes the script; its variable is the one that `copartition(prog_name=...)` looks for when it
-    # starts.
+    # click makes the script. The script sets the variable that click looks for when a command of this
+    # `prog_name` starts.
     script = get_completion_class(shell)
     assert script is not None
     for name in ("copartition", "assignment-diff"):

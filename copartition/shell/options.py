@@ -39,7 +39,7 @@ class FiniteRange(click.FloatRange):
 
 
 class ClientChoice(click.Choice[str]):
-    """One of several clients; a tool's name stands for the client that the tool uses: kcat for librdkafka."""
+    """A click type for the name of a client; a tool's name stands for its client, as kcat for librdkafka."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the client that a name stands for; raise BadParameter if it stands for none of them."""
@@ -82,7 +82,7 @@ def one_argument(
 
 
 def build_lazily(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports a class when it is called, and calls it with the same keywords.
+    """Return a function that imports a class only when it is called, and passes its keywords to the class.
 
     Args:
         module: module of the class.
@@ -245,7 +245,7 @@ def time_option(name: str, text: str, *names: str, default: str | None = None) -
         name: the long name, such as "--interval".
         text: the option's text in help.
         names: further names.
-        default: such as "10s"; None for no default.
+        default: the default as text, such as "10s"; None for no default.
     """
     return click.option(
         name,
@@ -412,7 +412,8 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> P
 def topics_option(text: str) -> Decorator:
     """Return the repeatable option --topic TOPIC=N, which a command gets as `topics`.
 
-    That is a tuple of (topic, partition count) in the order of the command line; a topic may be in it twice.
+    `topics` is a tuple of (topic, partition count) in the order of the command line. A topic may be in it
+    twice.
     """
     return repeated_option("--topic", "topics", read=_topic_count, metavar="TOPIC=N", text=text)
 
@@ -457,7 +458,7 @@ def _topic_count(text: str, option: str) -> tuple[str, int]:
 
 
 def _new_member(text: str, option: str) -> Joiner:
-    """Return the member of a text CLIENT[:INSTANCE][@TOPIC,..]; without topics the plan chooses them.
+    """Return the member of a text CLIENT[:INSTANCE][@TOPIC,..]; without topics, `Joiner.topics` is None.
 
     Raises:
         click.BadParameter: the client or the instance is empty, or a topic is; the message names `option`.

@@ -22,18 +22,18 @@ def headline(diff: AssignmentDiff) -> str:
 
 
 def left_out(diff: AssignmentDiff) -> list[str]:
-    """Return the clauses that did not fit into the headline, a sentence each."""
+    """Return the clauses that did not fit into the headline, each as a sentence."""
     return _sentences(diff)[1:]
 
 
 def _sentences(diff: AssignmentDiff) -> list[str]:
-    """Return the clauses as sentences: the first of as many as fit, then the others one by one.
+    """Return the clauses as sentences: the headline, then one for each clause that did not fit into it.
 
     Returns:
         Sentences with a capital letter and a full stop. The first has at most `LONGEST` characters, unless
         its first clause alone is longer.
     """
-    # There is at least one clause: both functions say something of every diff.
+    # There is at least one clause, because both functions yield a clause for every diff.
     first, *rest = _of_one_state(diff) if diff.alone else _of_two(diff)
     others = []
     for clause in rest:
@@ -50,7 +50,7 @@ def _of_one_state(diff: AssignmentDiff) -> Iterator[str]:
     """Yield the clauses about a single state: what nobody reads, whether it is balanced, and who is idle.
 
     Args:
-        diff: one with `alone`, so that only its side after is judged.
+        diff: the diff, with `alone` set, of which only the side after is judged.
     """
     even, partitions = diff.balance, count(diff.summary.partitions, "partition")
     if even is None:
@@ -75,8 +75,8 @@ def _of_one_state(diff: AssignmentDiff) -> Iterator[str]:
         more = "" if even.loads[0] == even.loads[-1] else ", and no assignment is more even"
         yield f"balanced: {_loads(even.loads)}{more}"
     else:
-        # Partitions without a reader make some loads smaller. They have a clause, so a difference of 1
-        # is not blamed as well.
+        # Partitions without a reader make some loads smaller, and have a clause already. So a difference of 1
+        # between loads gets no clause beside that.
         if not unread or max(even.loads) - min(even.loads) > 1:
             yield f"not balanced: {_loads(even.loads)}, and {_from_to(even.best_loads)} are possible"
         if idle:
@@ -96,14 +96,14 @@ def _if_whole(diff: AssignmentDiff) -> str:
     """Return ", if the capture is whole" if partitions may lack a row; else "".
 
     The clause on partitions without a reader then holds only if no row is missing. Kafka's tool prints no row
-    for a partition without a reader and a commit, and users may also have left out rows.
+    for a partition that has neither a reader nor a commit, and users may also have left out rows.
     """
     rowless = diff.alone and not diff.summary.lag_unowned_exact and COUNTS_GUESSED in diff.assumed
     return ", if the capture is whole" if rowless else ""
 
 
 def _waiting(diff: AssignmentDiff) -> str | None:
-    """Return how many records wait without a reader; None if none do, or if it is unknown."""
+    """Return how many records wait without a reader; None if no record waits, or if that is unknown."""
     numbers = diff.summary
     least = "" if numbers.lag_unowned_exact else "at least "
     if not numbers.lag_unowned:
@@ -112,7 +112,7 @@ def _waiting(diff: AssignmentDiff) -> str | None:
 
 
 def _has(number: int) -> str:
-    """Return the verb "have" for a subject of this number."""
+    """Return "has" for 1, else "have"."""
     return "has" if number == 1 else "have"
 
 
@@ -132,8 +132,8 @@ def _from_to(loads: Sequence[int]) -> str:
 def _of_two(diff: AssignmentDiff) -> Iterator[str]:
     """Yield the clauses about two states, the most urgent first.
 
-    They are two owners, what stops, a new strategy, partitions without a reader, moves, and members that came
-    or went. For a diff without changes the clause that says so is the last one.
+    The clauses are about partitions with two owners, what stops, a new strategy, partitions without a reader,
+    moves, and members that came or went. For a diff without changes the last clause says so.
     """
     if diff.conflicts:
         yield f"{count(len(diff.conflicts), 'partition')} {_has(len(diff.conflicts))} two owners on one side"
@@ -159,7 +159,7 @@ def _sameness(diff: AssignmentDiff, *, nothing_else: bool) -> str:
 
     Args:
         diff: the diff.
-        nothing_else: nothing stops on the way, and the strategy stays.
+        nothing_else: True if nothing stops on the way and the strategy stays.
     """
     kept = count(diff.summary.kept, "partition")
     if diff.before.status == "planned" and diff.after.status == "planned":
@@ -180,7 +180,7 @@ def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
 
     Args:
         diff: the diff.
-        planned: the side after is a plan, so that the clause says what would happen.
+        planned: True if the side after is a plan, so that the clause says what would happen.
     """
     numbers = diff.summary
     least, most = numbers.moved_least, numbers.moved_most
@@ -205,8 +205,8 @@ def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
 def _stops(diff: AssignmentDiff) -> Iterator[str]:
     """Yield the clauses about what is not read for a while on the way to a plan.
 
-    There is none for two states that are not a plan. If it is unknown what stops, that is said only if the
-    user asked for it, by a deploy or another strategy.
+    There is no clause if the side after is not a plan. If it is unknown what stops, there is a clause only if
+    the user asked for that, by a deploy or another strategy.
     """
     if diff.after.status != "planned":
         return
@@ -240,5 +240,5 @@ def _stops(diff: AssignmentDiff) -> Iterator[str]:
 
 
 def _is_or_are(number: int) -> str:
-    """Return the verb "be" for a subject of this number."""
+    """Return "is" for 1, else "are"."""
     return "is" if number == 1 else "are"

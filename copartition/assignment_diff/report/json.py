@@ -1,8 +1,9 @@
-"""Diffs for programs: JSON, rows as JSON lines, rows as CSV.
+"""Write diffs for programs: as JSON, as rows of JSON lines, and as rows of CSV.
 
-`DiffDocument` says what the JSON is, and `--schema` is made of it. Keys are stable: a minor version adds,
-never renames. No clock and no path is in them, so equal inputs give equal bytes. JSON holds names as they
-are, in ASCII, which every stream can take; CSV is opened by spreadsheets, so it holds them as they are shown.
+`DiffDocument` says what the JSON is, and `--schema` is made of it. Keys are stable: a minor version adds keys
+and renames none. No time and no path is in the output, so equal inputs give equal bytes. JSON has names as
+they are, escaped to ASCII, which every stream can take. CSV is opened by spreadsheets, so control characters
+in names are made visible.
 """
 
 import csv
@@ -234,7 +235,7 @@ def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
 
 
 def _change(change: diffs.Change) -> Change:
-    """Return a change with the keys of JSON, one of which, "from", cannot be a field's name in Python."""
+    """Return a change with the keys of JSON. One key, "from", cannot be the name of a field in Python."""
     return {
         "topic": change.topic,
         "partition": change.partition,
@@ -247,7 +248,7 @@ def _change(change: diffs.Change) -> Change:
 
 
 def _pattern(pattern: re.Pattern[str] | None) -> str | None:
-    """Return the text of a regular expression, null for none."""
+    """Return the text of a regular expression; None if there is no expression."""
     return None if pattern is None else pattern.pattern
 
 

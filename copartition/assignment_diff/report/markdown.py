@@ -22,8 +22,8 @@ _ROWS = 2_000
 def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     """Return a diff as GitHub Markdown: the verdict in bold, short tables, the long part folded.
 
-    It has at most `MOST_CHARACTERS`, so that it fits into a comment. Of rows that do not fit, only the number
-    is given.
+    The text has at most `MOST_CHARACTERS`, so that it fits into a comment. If rows do not fit, the text says
+    how many are left out.
 
     Args:
         diff: the diff.

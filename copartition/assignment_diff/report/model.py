@@ -31,11 +31,12 @@ class View:
     """The part of a diff to show.
 
     Attributes:
-        by: "member", "topic" or "partition" a row; None for what suits the format.
-        topic: only topics whose name has a match.
-        member: only members whose name has a match, and partitions that one of them has or had.
-        every: also what did not change, and every row, however many there are.
-        reasons: why a plan moves what it moves.
+        by: what a row is: "member", "topic" or "partition"; None for the usual rows of the format.
+        topic: shows only topics in whose name this pattern finds a match; None shows all topics.
+        member: shows only members in whose name this pattern finds a match, and partitions that one of them
+            has or had; None shows all members.
+        every: True to show also what did not change, and all rows, however many there are.
+        reasons: True to show why a plan moves partitions.
     """
 
     by: str | None = None
@@ -83,7 +84,7 @@ class Shown:
     """A diff through a view.
 
     `part` is the diff with only the chosen rows. Its members count partitions of the chosen topics; its
-    summary is that of the whole diff. Everything is computed on first use and kept.
+    summary is that of the whole diff. Lists of rows are computed on first use and kept.
 
     Args:
         diff: the whole diff.
@@ -102,7 +103,7 @@ class Shown:
 
     @property
     def filters(self) -> str | None:
-        """A sentence about everything that filters leave out; None if there are none."""
+        """A sentence that names the filters in use; None if no filter is in use."""
         patterns = {"topics": self.view.topic, "members": self.view.member}
         parts = [
             f"{what} matching {pattern.pattern}" for what, pattern in patterns.items() if pattern is not None
@@ -160,10 +161,10 @@ class Shown:
         return len(self.part.action) if self.view.every else int(np.count_nonzero(self.part.action))
 
     def first_changes(self, most: int | None = None) -> list[Change]:
-        """Return the first partitions to list. Only their reasons are computed, because each takes long.
+        """Return the first partitions to list. Reasons are computed for these alone, because that takes long.
 
         Args:
-            most: the most partitions; None for `SHOWN`. The view may ask for all.
+            most: the most partitions; None stands for `SHOWN`. With `View.every` there is no limit.
         """
         most = self._most(most)
         rows = np.arange(len(self.part.action)) if self.view.every else np.flatnonzero(self.part.action)
@@ -174,18 +175,18 @@ class Shown:
         return [*_of_rows(self.part, chosen).changes(every=True)]
 
     def largest_members(self, most: int | None = None) -> list[MemberChange]:
-        """Return the members to list; of more than `most`, the largest changes first."""
+        """Return the members to list; if there are more than `most`, only those that changed most."""
         return largest(self.members, _size, self._most(most))
 
     def largest_topics(self, most: int | None = None) -> list[TopicChange]:
-        """Return the topics to list; of more than `most`, the largest changes first."""
+        """Return the topics to list; if there are more than `most`, only those that changed most."""
         return largest(self.topics, lambda topic: topic.changed, self._most(most))
 
     def largest_flows(self, most: int | None = None) -> tuple[list[Flow], int, int]:
-        """Return at most `most` flows, the largest first if there are more.
+        """Return the flows, of which only the `most` largest if there are more.
 
         Returns:
-            The flows, the number of those that are left out, and the number of their partitions.
+            The flows, the number of flows that are left out, and the number of partitions in these.
         """
         most, part = self._most(most), self.part
         moving = np.flatnonzero((part.action != Action.KEEP) & (part.source != part.target))
@@ -208,7 +209,7 @@ class Shown:
         return flows, *left_out
 
     def _most(self, most: int | None) -> int | None:
-        """Return the limit of rows; None for no limit."""
+        """Return the most rows to show: `most`, or `SHOWN` if it is None; None with `View.every`."""
         return None if self.view.every else SHOWN if most is None else most
 
     def _is_chosen(self, member: MemberChange) -> bool:
@@ -232,7 +233,7 @@ def _member_changed(member: MemberChange) -> bool:
 
 
 def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> AssignmentDiff:
-    """Return the diff of the topics whose name has a match; members count only their partitions."""
+    """Return the diff of the topics whose name has a match; members count only partitions of these topics."""
     if pattern is None:
         return diff
     matches = np.array([pattern.search(name) is not None for name in diff.topics], np.bool_)
@@ -277,7 +278,7 @@ def presence(member: MemberChange) -> str:
 
 
 def reason(what: Flow | Change) -> str:
-    """Return why a plan moves a partition, or those of a flow, in words; "unknown" without a plan."""
+    """Return in words why a plan moves a partition or the partitions of a flow; "unknown" without a plan."""
     return "unknown" if what.reason is None else what.reason.value
 
 
@@ -300,7 +301,7 @@ def conflicts(diff: AssignmentDiff, arrow: str) -> list[str]:
 
 
 def renames(diff: AssignmentDiff) -> list[str]:
-    """Return a sentence for each pair of members that was found by the partitions that both have."""
+    """Return a sentence for each pair of members that was made by overlap: by their common partitions."""
     return [
         f"{rename.before} is taken for {rename.after}: they share {rename.score} % of their partitions"
         for rename in diff.matching.renames

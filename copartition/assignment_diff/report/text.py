@@ -63,7 +63,7 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     shown = Shown(diff, view)
     _print_answer(diff, console)
     _fill(console, [*map(visible, heading(diff))], "dim")
-    if not diff.alone or shown.view.every:  # what has two owners is no change of the one state
+    if not diff.alone or shown.view.every:  # a single state has no changes, only partitions with two owners
         _TABLES[shown.view.by or "member"](shown, console)
     lines = [f"! {text}" for text in conflicts(shown.part, "->")]
     _first(console, lines, "conflict", "bold red", full=shown.view.every)
@@ -89,7 +89,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     Args:
         diff: the diff.
         console: prints in its own width and colours.
-        view: chooses rows; `by` is "topic" or else members.
+        view: chooses rows. A row is a topic if `by` is "topic", else a member.
     """
     shown = Shown(diff, view)
     _print_answer(diff, console)
@@ -109,7 +109,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     widest = max((lost + gained for _, lost, gained in sizes), default=0)
     digits = len(f"{widest:,}")
     names = [visible(name) for name, *_ in sizes]
-    # This is in columns of the terminal, not in characters, because a wide letter takes two.
+    # The width of names is counted in columns of the terminal, because a wide letter takes two columns.
     longest = max(map(cell_len, names), default=0)
     room = max(_NARROWEST_BAR, min(BAR, console.width - longest - digits - _STATISTICS))
     rows = [
@@ -180,8 +180,8 @@ def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str,
     """Return the cells of a member.
 
     Args:
-        member: its change.
-        names: shortens its name.
+        member: the change of the member.
+        names: shortens the member's name.
         scale: characters for each partition in the bar; 0 for no bar.
     """
     delta = member.after - member.before
@@ -199,11 +199,11 @@ def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str,
 def _print_topics(shown: Shown, console: Console) -> None:
     """Print the table of topics.
 
-    Columns without a number but 0 are left out, as is the lag if it is unknown.
+    A column in which all numbers are 0 is left out, and so is the lag if no topic's lag is known.
     """
     topics = shown.largest_topics()
     titles = ("partitions", *FATES)
-    # The first three columns are always there. Another one is there only if a topic has a number but 0 in it.
+    # The first three columns are always there. Any other column needs a topic whose number is not 0.
     used = [
         title for title in titles if title in titles[:3] or any(getattr(topic, title) for topic in topics)
     ]
@@ -261,9 +261,13 @@ _TABLES: dict[str, Callable[[Shown, Console], None]] = {
 
 
 class _Names:
-    """The names of members in tables: without the start that all share, and with less of an id.
+    """Shortens the names of members for tables: cuts the start that all share, and most of each UUID.
 
-    Names stay unique within one report. `width` is that of the console, in columns.
+    Names stay unique within one report.
+
+    Args:
+        members: the members.
+        width: the width of the console, in columns.
     """
 
     def __init__(self, members: Sequence[MemberChange], width: int) -> None:
@@ -282,19 +286,19 @@ class _Names:
             console.print(cell(f"  {CUT} stands for {self._prefix}", "dim"))
 
     def short(self, name: str | None) -> str:
-        """Return the text of a cell; None is nobody."""
+        """Return the text of a cell for this name; None stands for nobody."""
         return "nobody" if name is None else self._shown[name]
 
 
 def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *, full: bool) -> None:
-    """Print the first of many lines that are alike, and how many more there are.
+    """Print the first of many lines of the same kind, and how many more there are.
 
     Args:
         console: where to print.
-        lines: the first `SHOWN` of them are printed.
+        lines: the lines, of which the first `SHOWN` are printed.
         noun: what a line is about, in the singular.
-        style: of the lines.
-        full: print all of them.
+        style: the style of the lines, in rich's words.
+        full: True to print all lines.
     """
     for line in lines if full else lines[:SHOWN]:
         console.print(cell(line, style))
@@ -330,12 +334,12 @@ def _fill(console: Console, parts: Sequence[str], style: str, *, bold: int = 1) 
         console: where to print.
         parts: plain texts.
         style: the style, in rich's words.
-        bold: how many parts have the style, from the first on; with 0 all have it.
+        bold: how many parts, from the first on, have the style; 0 gives it to all parts.
     """
     lines: list[list[Text]] = [[]]
     used = 0
     for place, part in enumerate(parts):
-        # The parts' own lengths count in columns, because a wide letter takes two.
+        # Lengths are counted in columns of the terminal, because a wide letter takes two columns.
         text = cell(part, style if place < bold or not bold else "")
         if lines[-1] and used + 3 + text.cell_len > console.width:
             lines.append([])
@@ -346,13 +350,15 @@ def _fill(console: Console, parts: Sequence[str], style: str, *, bold: int = 1) 
 
 
 def _bar(kept: int, lost: int, gained: int, scale: float) -> str:
-    """Return kept, lost and gained partitions as = - +; a number above 0 is at least one character.
+    """Return a bar: "=" for kept, "-" for lost and "+" for gained partitions.
+
+    A number above 0 gets at least one sign.
 
     Args:
-        kept: partitions.
-        lost: partitions.
-        gained: partitions.
-        scale: characters for each partition; 0 for no bar.
+        kept: how many partitions the member kept.
+        lost: how many partitions it lost.
+        gained: how many partitions it gained.
+        scale: signs for each partition; 0 for no bar.
     """
     if not scale:
         return ""

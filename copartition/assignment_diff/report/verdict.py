@@ -1,7 +1,7 @@
 """Write everything that is said of a whole diff below its headline: sentences, figures, costs.
 
-Each sentence carries its ground, `Evidence` or `Missing`; text, Markdown, JSON and the page print the same
-ones.
+Each sentence has its ground, `Evidence` or `Missing`. Text, Markdown, JSON and the page print the same
+sentences.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ class Detail:
 
     Attributes:
         text: the sentence; it begins with "Unknown" if something is missing.
-        ground: where it was read and what it takes for granted, or what is missing.
+        ground: the sources of the sentence and what it assumes, or what is missing to make it.
     """
 
     text: str
@@ -46,8 +46,8 @@ class Detail:
 def details(diff: AssignmentDiff) -> list[Detail]:
     """Return all sentences below the headline.
 
-    Their order is stops, migration, clauses that did not fit, partitions without a reader, numbers, unknown
-    things.
+    Their order is stops, migration, clauses that did not fit into the headline, partitions without a reader,
+    notes on the numbers, and facts that are unknown.
     """
     compared = [*left_out(diff), *separated_sentences(diff)]
     return [
@@ -66,7 +66,7 @@ def detail_lines(diff: AssignmentDiff) -> list[str]:
 
 
 def diff_assumptions(diff: AssignmentDiff) -> list[str]:
-    """Return everything that the diff or one of its details takes for granted, each once."""
+    """Return the sentences about everything that the diff or one of its details assumes, each once."""
     grounds = (detail.ground for detail in details(diff))
     own = [text for ground in grounds if isinstance(ground, Evidence) for text in ground.assumed]
     return [*dict.fromkeys([*diff.assumed, *own])]
@@ -109,7 +109,7 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Yield at most one detail: how the group can change to the strategy of the plan, if that is another."""
+    """Yield at most one detail: how the group can change to the plan's strategy, if it has another one."""
     if not diff.new_strategy:
         return
     from copartition.migrate.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
@@ -122,9 +122,10 @@ def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def separated_sentences(diff: AssignmentDiff) -> list[str]:
-    """Return a sentence for each group of topics that is no longer kept together by partition number.
+    """Return a sentence for each group of topics that is no longer read together by partition number.
 
-    It also names the strategy that would keep them together. There are at most `_SEPARATED` sentences.
+    Each sentence also names the strategy that would keep them together. There are at most `_SEPARATED`
+    sentences.
     """
     planned = diff.after.strategy
     # The group's protocol must have the strategy that the sentence names.
@@ -141,10 +142,11 @@ def separated_sentences(diff: AssignmentDiff) -> list[str]:
 def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
     """Yield at most one detail: the partitions that have no owner after.
 
-    There is none for a single state without members, because its headline says that nobody reads.
+    There is no detail for a single state without members, because its headline says that nobody reads.
     """
     rows = np.flatnonzero((diff.target < 0) & (diff.action != Action.REMOVED))
-    # The headline says it if there are no members. A list of all partitions would hide everything else.
+    # If there are no members, the headline says that nobody reads. A list of all partitions would hide the
+    # rest of the report.
     if not len(rows) or (diff.alone and diff.balance and not diff.balance.loads):
         return
     places, more = named_places(PartitionList(diff.topics, diff.topic[rows], diff.partition[rows]))
@@ -153,10 +155,10 @@ def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _of_numbers(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Yield details that numbers of the whole do not show.
+    """Yield details that the numbers of the whole group do not show.
 
-    They are a topic that is spread unevenly although the group is balanced, and that a group that fits a plan
-    may have been so before.
+    One says that a single state has a topic of which a member has more partitions than necessary. The other
+    says that a group that is as a plan wants it may have been so before the plan.
     """
     if diff.alone and (even := diff.balance) and even.topic_excess and len(diff.topics) > 1:
         fullest, best = even.topic_fullest, even.best_topic_fullest
@@ -170,9 +172,9 @@ def _of_numbers(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _unknown_details(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Yield a detail for each thing that the sources do not tell, except lag, which many sources lack.
+    """Yield a detail for each fact that the sources do not show, except lag, which many sources lack.
 
-    That lag is unknown is said in the line of numbers instead, see `movement`.
+    If lag is unknown, the line of figures says so; see `movement`.
     """
     numbers = diff.summary
     sides = {"before": numbers.members_before, "after": numbers.members_after}
@@ -200,7 +202,7 @@ def movement(diff: AssignmentDiff) -> list[str]:
     if len(diff.topics) > 1 and numbers.topic_fullest != numbers.needed_topic_fullest:
         needed = _at_least(numbers.needed_topic_fullest, numbers.needed_topic_fullest_exact)
         of_topic.append(f"of one topic {number(numbers.topic_fullest)} ({needed} needed)")
-    peak = []  # how much more than the mean the weights put on one member, where there are weights
+    peak = []  # the greatest load by weights, in multiples of the mean; empty without weights
     if numbers.peak is not None:
         peak.append(f"peak {numbers.peak:.2f} (at least {numbers.needed_peak:.2f} needed)")
     return [
@@ -220,11 +222,12 @@ def _at_least(value: int | None, exact: bool) -> str:
 
 
 def reason_counts(diff: AssignmentDiff) -> list[str]:
-    """Return how many changes each reason set in motion; empty without a plan.
+    """Return the number of changes for each reason of a plan, as one part of a line; empty without a plan.
 
-    The assignor decides once more for it, partition by partition, so only a user who asks for reasons waits.
+    To find the reasons, the assignor decides the group once more, which takes long. So only reports that show
+    reasons call this.
     """
-    # Only changed partitions count: for the others the reason would be why they stay.
+    # Only changed partitions count, because the reason of another partition says why it stays.
     reasons = Counter(change.reason for change in diff.changes())
     parts = [
         f"{times:,} {reason.value}"
@@ -237,7 +240,8 @@ def reason_counts(diff: AssignmentDiff) -> list[str]:
 def _avoidable(diff: AssignmentDiff) -> str:
     """Return the number of avoidable moves as text, such as "2 of 6 (4 needed)".
 
-    It is "unknown, of 6" if the needed moves are unknown. "at most" and "at least" mark bounds.
+    The text is "unknown, of 6" if it is unknown how many moves were needed. "at most" and "at least" mark
+    bounds.
     """
     numbers = diff.summary
     if numbers.needed_moves is None:
@@ -256,7 +260,7 @@ def heading(diff: AssignmentDiff) -> list[str]:
         parts.append(" -> ".join(dict.fromkeys(statuses)))
     before = sum(member.before_id is not None for member in diff.members)
     after = sum(member.after_id is not None for member in diff.members)
-    # Members that a source only counts are in the group that it shows, but not in a plan.
+    # Members that a source counts but does not list belong to a single state. A plan leaves them out.
     after += diff.after.unlisted if diff.alone else 0
     least = [
         "at least " if exact is None else "" for exact in (numbers.members_before, numbers.members_after)
@@ -273,13 +277,13 @@ _NOTES = 12
 
 
 class Fate(NamedTuple):
-    """The fate of some partitions.
+    """The fate of some partitions, such as "moved", and how many partitions have it.
 
     Attributes:
-        style: its class in the style sheet.
-        number: how many partitions have it.
-        label: the words for it.
-        percent: of all partitions, from 0 to 100.
+        style: the fate's class in the style sheet.
+        number: how many partitions have this fate.
+        label: the fate in words.
+        percent: `number` in percent of all partitions, from 0 to 100.
     """
 
     style: str
@@ -296,7 +300,7 @@ class Fate(NamedTuple):
 
 
 def fates(diff: AssignmentDiff) -> list[Fate]:
-    """Return how many partitions have each fate. A partition has one fate; fates of none are left out."""
+    """Return each fate that some partitions have; every partition has exactly one fate."""
     numbers = diff.summary
     kinds = [
         ("kept", numbers.kept, "kept"),
@@ -337,9 +341,9 @@ def _first_notes(kind: str, texts: Sequence[str], number: int) -> list[tuple[str
     """Return the first `_NOTES` notes of one kind, and one on how many more there are.
 
     Args:
-        kind: the kind of all of them.
-        texts: the sentences, or the first of them.
-        number: how many there are altogether.
+        kind: the kind of these notes.
+        texts: the sentences, or at least the first `_NOTES` of them.
+        number: how many notes of this kind there are altogether.
     """
     more = [f"and {number - _NOTES:,} more."] if number > _NOTES else []
     return [(kind, text) for text in (*texts[:_NOTES], *more)]

@@ -108,8 +108,8 @@ def assign(
         start = _described_group(topics, members)
     else:
         source_group = read_source(source)
-        # A coordinator with a target computes the next target from it, whatever the members have reached of
-        # it.
+        # A coordinator that has a target assignment computes the next one from this target, even if members
+        # do not own all of its partitions yet.
         start = source_group.state if source_group.target is None else source_group.target
     try:
         planned = plan(start, assignor, weights=given_weights(weights, start), settings=assignor_settings)

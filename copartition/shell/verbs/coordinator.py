@@ -58,7 +58,7 @@ def coordinator(
         raise click.BadParameter("an id is not empty", param_hint="GROUP")
     topic = "__transaction_state" if transactional else "__consumer_offsets"
     leaders: list[Broker | None] | None = None
-    # If a count is given, no cluster is needed, so one that only the environment names is not asked.
+    # If a count is given, no cluster is needed, so a cluster that only the environment names is not asked.
     asked = ctx.params["bootstrap_server"] or ctx.params["settings"] or ctx.params["command_config"]
     if partitions is not None and not asked and ctx.params["cluster"] is None:
         config = {}

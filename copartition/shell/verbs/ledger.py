@@ -130,12 +130,12 @@ def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> lis
 
     Args:
         app_id: the application.
-        entries: by (topic, partition); None for an offset that is no entry of a ledger.
+        entries: (topic, partition) -> entry; None if the committed offset is no entry of a ledger.
 
     Returns:
         Rows with "app", "topic", "partitions" (how many have a commit), "version" (the newest; None if no
-        entry can be read) and "whole": every partition of the topic holds the newest version with all its
-        records.
+        entry can be read) and "whole" (True if every partition of the topic holds the newest version with all
+        its records).
     """
     rows = []
     for topic in sorted({topic for topic, _ in entries}):
@@ -159,7 +159,8 @@ def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any
     Args:
         topic: name of the topic.
         partition: number of the partition.
-        entry: its entry; None if its commit is no entry of a ledger. Then the figures are None, too.
+        entry: the partition's entry; None if the committed offset is no entry of a ledger. The figures of the
+            row are then None, too.
     """
     # The column `whole` means the same as in the other listing; for one partition it is `done`.
     attributes = {"version": "version", "records": "records", "whole": "done", "digest": "digest"}

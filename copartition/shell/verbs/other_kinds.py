@@ -43,10 +43,10 @@ def _by_process(
     """Return a function for an application of the classic protocol, whose leader assigns to processes.
 
     Args:
-        assignor: assigns to processes.
+        assignor: the assignor, which gives tasks to processes.
 
     Returns:
-        A function that assigns to members, each of which is a process.
+        A function that gives tasks to members; each member is a process of its own.
     """
 
     def assign(state: GroupState) -> Lists:
@@ -81,9 +81,9 @@ class OtherKind(NamedTuple):
 
     Attributes:
         assign: returns what each member gets.
-        origin: the kind of groups that it is for.
-        summary: what it does, in one line.
-        assumed: what it assumes, in sentences.
+        origin: where the strategy comes from, and the kind of groups that it serves.
+        summary: what the strategy does, in one line.
+        assumed: what the strategy assumes about a group, one sentence each.
     """
 
     assign: Callable[[GroupState], Lists]
@@ -110,4 +110,4 @@ OTHER_KINDS = {
         (_TASKS, _IDS),
     ),
 }
-"""Name of the argument of `copartition assign` -> the strategy."""
+"""Name of the strategy in `copartition assign` -> the strategy."""

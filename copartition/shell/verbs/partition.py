@@ -135,7 +135,7 @@ def _places(keys: Sequence[bytes | None], partitions: int, profile: str, *, stri
     """Return the partition of each key; None if the profile does not hash it or, unless strict, refuses it.
 
     Raises:
-        InvalidKeyError: strict is set, and the profile's keys are texts but one of these is not UTF-8.
+        InvalidKeyError: strict is set, and the profile's keys are texts, but one of these keys is not UTF-8.
     """
     from partitioning import partition_batch  # noqa: PLC0415 - only here
     from partitioning.errors import InvalidKeyError  # noqa: PLC0415
@@ -145,7 +145,8 @@ def _places(keys: Sequence[bytes | None], partitions: int, profile: str, *, stri
     except InvalidKeyError:
         if strict:
             raise
-        # A binary key, such as the long 200, must not hide where the other clients put it.
+        # A client whose keys are texts refuses a binary key, such as the long 200. It gets None for this key,
+        # so that the partitions of the other clients and the other keys are still shown.
         if len(keys) == 1:
             return [None]
         return [place for key in keys for place in _places([key], partitions, profile, strict=False)]
@@ -187,7 +188,7 @@ class _Keys(NamedTuple):
 
     Attributes:
         values: texts, or values of NDJSON, of which a null is None.
-        are_json: whether they are values of NDJSON, so that a string is a JSON value and not a document.
+        are_json: True if they are values of NDJSON, so that a string is a value and not a JSON document.
     """
 
     values: Sequence[Any]
@@ -198,7 +199,8 @@ class _Keys(NamedTuple):
         from partitioning.errors import InvalidKeyError  # noqa: PLC0415 - help and completion do without
         from partitioning.serializers import WITH_REGISTRY  # noqa: PLC0415
 
-        # A string of NDJSON is a value for types that take JSON. For other types it is the text of a value.
+        # For a type that takes JSON, a string of NDJSON is the key itself. For any other type it is the text
+        # of the key, as an argument is: "42" is the number 42 for the type long.
         takes_values = self.are_json and serializer.key_type in {"json", *WITH_REGISTRY}
         encoded = []
         for number, key in enumerate(self.values, 1):
@@ -217,7 +219,7 @@ def _read_keys(path: str, column: str | None) -> _Keys:
     is a null of NDJSON; an empty line is an empty key.
 
     Raises:
-        SourceError: the file cannot be read, or a line lacks the column; the message names it.
+        SourceError: the file cannot be read, or a line lacks the column; the message names the line.
     """
     from partitioning.errors import SourceError  # noqa: PLC0415 - help and completion do without
 
@@ -241,7 +243,7 @@ def _read_keys(path: str, column: str | None) -> _Keys:
         return _Keys(values, are_json=True)
     import csv  # noqa: PLC0415 - only here
 
-    # This is a stream, because str.splitlines would also end lines at characters within CSV cells.
+    # The reader gets a stream, because str.splitlines would also split cells at rarer line ends within them.
     rows = csv.DictReader(io.StringIO(text, newline=""))
     cells = []
     try:
@@ -273,7 +275,7 @@ def _show_forms(
 
     forms = [(_key_text(text), form, key) for text in keys for form, key in forms_of(text, schema_id)]
     placed = [_places([key for *_, key in forms], partitions, name, strict=False) for name in profiles]
-    # From a list of partitions for each profile to one for each form, which is a row.
+    # `placed` has a list of partitions for each profile. `places` has a row for each form.
     places = [*zip(*placed, strict=True)]
     if output.form == "json":
         rows = [
