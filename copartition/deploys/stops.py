@@ -176,9 +176,10 @@ def measure(result: SimulationResult) -> RunStops:
     there = np.array([before.get(name, 0) for name in line.topics], np.int64)
     topic = np.searchsorted(line.first, partition, side="right") - 1
     is_new = partition - line.first[topic] >= there[topic]
-    # All pauses of a new partition count as waiting for its first reader. None of them counts among the
-    # pauses of partitions that had a reader.
-    longest_ms = float((closes - opens)[~is_new].max(initial=0))
+    # Pauses are sorted by partition, then by time. The first pause of a new partition lasts until its first
+    # reader; its later pauses are those of a partition that had a reader.
+    waits = is_new & (np.diff(partition, prepend=-1) > 0)
+    longest_ms = float((closes - opens)[~waits].max(initial=0))
     # A pause without an end counts, whichever partition has it.
     if math.isinf(result.summary.longest_pause_ms):
         longest_ms = math.inf
@@ -197,7 +198,7 @@ def measure(result: SimulationResult) -> RunStops:
         longest_ms,
         at_once,
         all_stopped,
-        float((closes - opens)[is_new].max(initial=0)),
+        float((closes - opens)[waits].max(initial=0)),
     )
 
 

@@ -16,7 +16,17 @@ from copartition.deploys.scenario import Happening, parse_happening, scenario_of
 from copartition.deploys.stops import RUNS, affordable_runs, measure, run_phases, stops_of, stops_of_group
 from copartition.groups import snapshot_bytes
 from copartition.kit.evidence import Missing
-from copartition.simulation import Consumer, Deployment, Leave, RollingRestart, Scenario, simulate
+from copartition.simulation import (
+    Consumer,
+    Crash,
+    Deployment,
+    Grow,
+    Leave,
+    RollingRestart,
+    Scenario,
+    Settings,
+    simulate,
+)
 from copartition.simulation.group import leader
 from partitioning.errors import ScenarioError
 from tests.copartition.assignment_diff.states import group
@@ -165,6 +175,23 @@ def test_new_partitions_wait_apart_from_those_that_had_a_reader():
     found = stops_of_group(STATE, Happening(grows={"t": 9}), Pace())
     assert (found.new_partitions, found.stopped_at_once.most) == (3, 6)
     assert found.new_ms.most > 60_000 > found.longest_pause_ms.most
+
+
+def test_a_new_partition_that_stops_later_is_not_first_read_then():
+    consumers = [Consumer(name) for name in ("a", "b", "c")]
+    events = [Grow(5_000, "t", 9), *(Crash(60_000, name) for name in ("a", "b"))]
+    found = measure(
+        simulate(
+            Scenario(
+                [Topic("t", 6)],
+                consumers,
+                assignor="range",
+                events=events,
+                settings=Settings(metadata_max_age_ms=1_000),
+            )
+        )
+    )
+    assert (found.new_ms < 10_000, found.longest_pause_ms > 40_000) == (True, True)
 
 
 def test_a_member_without_a_successor_leaves_partitions_unread_without_end():
