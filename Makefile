@@ -49,7 +49,7 @@ quick: $(READY)  ## run what needs nothing but Python: 2 to 3 minutes of CPU, ha
 	@$(QUICK) $(T)
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.
-test: $(READY)  ## run what a user's machine should confirm: 15 to 20 minutes of CPU, 10 to 15 minutes on two cores; real servers need Java 17 and Maven; T=path for a part
+test: $(READY)  ## run what a user's machine should confirm: 15 to 30 minutes of CPU, 10 to 20 minutes on two cores; real servers need Java 17 and Maven; T=path for a part
 	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" $(T)
 
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
