@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.delivery import transactions
+from benchmarks.delivery import cells, transactions
 from benchmarks.delivery.cells import Cell, classes, measure, predict
 from benchmarks.delivery.producers import Java, Librdkafka
 from copartition.models import DeliverySettings
@@ -25,6 +25,12 @@ PLAIN = DeliverySettings(enable_idempotence=False)
 ONE = DeliverySettings(enable_idempotence=False, max_in_flight_requests_per_connection=1)
 UNASKED = DeliverySettings(enable_idempotence=False, acks="0")
 ONCE = DeliverySettings(enable_idempotence=False, retries=0)
+
+
+@pytest.fixture(autouse=True)
+def _slow_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine, too, sends the requests of a pipeline before the first answer comes."""
+    monkeypatch.setattr(cells, "ROUND_TRIP_MS", 500.0)
 
 
 @pytest.fixture(scope="module")
