@@ -99,12 +99,12 @@ class _Worker:
         return self.connectors if instances else self.tasks
 
     def run(self, what: Iterable[TaskId]) -> None:
-        """Add these connectors and tasks to those that the worker runs."""
+        """Let the worker run these connectors and tasks, too."""
         for unit in what:
             self.part(instances=unit.number == INSTANCE)[unit] = None
 
     def stop(self, what: Collection[TaskId]) -> None:
-        """Remove these connectors and tasks from those that the worker runs; ignore all others."""
+        """Let the worker stop these connectors and tasks; ignore a connector or task that it does not run."""
         for unit in what:
             self.part(instances=unit.number == INSTANCE).pop(unit, None)
 

@@ -184,8 +184,8 @@ class Explainer:
         group: the group that the assignment was made for.
         assignment: the assignment.
         assignor: the assignor that decides again: a name, which stands for a fresh leader, or an assignor.
-        follow_ups: the assignment may come from a later rebalance than the one that `group` describes, if
-            partitions were held back at first. This is the greatest number of such later rebalances.
+        follow_ups: the greatest number of rebalances that may follow the first. A cooperative group needs
+            another rebalance for partitions that the first one held back; the assignment is the last answer.
     """
 
     def __init__(

@@ -239,8 +239,8 @@ class _Ranges:
         """Give each member, in turn, as many partitions of its rack's choice as it has room for.
 
         Args:
-            choice: by rack, an iterator of free partitions. Members of one rack share the iterator, so a
-                partition that one member gets is not offered to the next member.
+            choice: by rack, an iterator of free partitions. Members of one rack share the iterator, so each
+                partition goes to one member only.
         """
         for member, rack in enumerate(self._near):
             room = self._room(member)

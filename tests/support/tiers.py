@@ -85,8 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _tier = config.getoption("--tier")
     config.addinivalue_line("markers", f"wider: {WIDER}")
     # No clock decides: on a busy machine it takes any time to make an example or to run a test with it.
-    settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    without_clock = settings.get_profile("no clock")
+    without_clock = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     for name in TIERS:
         most = {"quick": 6, "test": 30, "ci": 100}[name]
         settings.register_profile(name, without_clock, max_examples=most, derandomize=True)
