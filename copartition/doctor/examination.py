@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from assignors.optimal.quality import AssignmentQuality
 from assignors.state import GroupState, MemberIdentity
+from copartition.assignment_diff.needed import balance_of
 from copartition.doctor.kind_examination import KindExamination
 from copartition.groups.kinds import OTHER_KINDS
 from copartition.groups.kinds.live import read_other_group, waiting_times
@@ -155,6 +157,11 @@ class Examination:
         rows = {*zip(self.state.places, self.state.member.tolist(), strict=True)}
         times = Counter(place for place, member in rows if member >= 0)
         return [place for place, owners in times.items() if owners > 1]
+
+    @cached_property
+    def balance(self) -> AssignmentQuality | None:
+        """How even the loads are; None if `balance_of` cannot judge them."""
+        return balance_of(self.state)
 
     @cached_property
     def read_topics(self) -> set[str]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from assignors.optimal.quality import AssignmentQuality
-from copartition.assignment_diff.needed import balance_of, is_even
+from copartition.assignment_diff.needed import is_even
 from copartition.doctor.examination import OFFSETS_TOPIC, SHOWN, TIMEOUTS, Examination
 from copartition.doctor.facts import find_clamped
 from copartition.doctor.observing import (
@@ -159,7 +159,7 @@ def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
         seen.append("subscriptions")
     if not group.state.complete:
         assumed.append("no partitions but those shown")
-    balance = balance_of(group.state)
+    balance = group.balance
     if balance is None:
         if group.owned_twice:
             end_unknown("a partition has two owners", "see owners")

@@ -22,6 +22,7 @@ from tests.copartition.reported import (
     quiet_run,
     runs,
     unchanged,
+    validate,
     with_stops,
 )
 from tests.support.commands import invoker
@@ -39,6 +40,7 @@ __all__ = [
     "runs",
     "strangers",
     "unchanged",
+    "validate",
     "with_stops",
     "workers",
 ]

@@ -2,7 +2,9 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
+import fastjsonschema
 import numpy as np
 import pytest
 
@@ -10,11 +12,18 @@ from assignors.assignment import Assignment
 from assignors.group import Topic
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff import WhatIf, diff, plan
+from copartition.assignment_diff.report.json import diff_schema
 from copartition.deploys.answer import Range, Stops
 from copartition.kit.evidence import Evidence
 from copartition.simulation import Consumer, Crash, Join, Scenario, simulate
 from partitioning.topic_partition import TopicPartition
 from tests.support.diffs import shuffled
+
+
+@pytest.fixture(scope="session")
+def validate():
+    """What refuses a diff as JSON that is not as its schema says."""
+    return fastjsonschema.compile(diff_schema())
 
 
 def orders(numbers):
@@ -135,6 +144,7 @@ def made_stops(happens, *, seconds, longest_ms, at_once, new=0, new_ms=(0.0, 0.0
     )
 
 
+@cache
 def a_crowd(members, partitions=20, *, prefix="billing-service-prod-7f9c4d8b6-", shuffled=False, seed=0):
     """Every member hands its partitions to the next; shuffled: to anybody."""
     total = members * partitions

@@ -64,6 +64,7 @@ def audited(
     return audit
 
 
+@pytest.mark.heavy
 def test_nine_in_ten_keys_change_partitions_as_with_another_id() -> None:
     framed, bare = ([key for key, _ in serialized(header)] for header in (False, True))
     assert all(key == b"\0\0\0\0\1" + rest for key, rest in zip(framed, bare, strict=True))

@@ -147,7 +147,7 @@ def test_a_group_without_rebalances_says_so() -> None:
 
 
 def test_a_long_life_stays_a_page_and_says_what_is_left_out() -> None:
-    many = [rebalance(10 * number, Cause.JOINED, f"m{number % 99}") for number in range(1, 5_000)]
+    many = [rebalance(10 * number, Cause.JOINED, f"m{number % 99}") for number in range(1, 2_000)]
     page = html(*many)
     text = Page(page).text
     assert len(page) < 400_000

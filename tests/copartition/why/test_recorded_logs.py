@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ STATIC = [name for name in GROUPS if name.endswith("-static")]
 SILENT = {("kafka-python-range", Cause.TOPICS): Cause.UNKNOWN, ("aiokafka-range", Cause.POLL): Cause.LEFT}
 
 
+@cache
 def history(group: str, part: str = "*") -> GroupHistory:
     paths = sorted(map(str, (GOLDEN / group).glob(f"{part}.log.gz")))
     (found,) = histories(read_statements(paths))

@@ -15,11 +15,6 @@ from copartition.assignment_diff.report.json import diff_csv, diff_json, diff_li
 from copartition.assignment_diff.report.model import View
 
 
-@pytest.fixture(scope="session")
-def validate():
-    return fastjsonschema.compile(document.diff_schema())
-
-
 @pytest.fixture(params=["grown", "planned", "unchanged", "odd", "named", "empty_diff"])
 def any_diff(request):
     return request.getfixturevalue(request.param)

@@ -40,7 +40,7 @@ def test_no_difference_has_no_tables(unchanged):
 
 
 @pytest.mark.parametrize("by", ["member", "topic", "partition"])
-@pytest.mark.parametrize("members", [3, 300, 2_000])
+@pytest.mark.parametrize("members", [3, 300, pytest.param(2_000, marks=pytest.mark.heavy)])
 def test_a_report_fits_into_a_comment(members, by):
     crowd = a_crowd(members, 50 if members < 2_000 else 10, shuffled=True)
     text = diff_markdown(crowd, View(by=by))

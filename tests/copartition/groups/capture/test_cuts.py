@@ -58,7 +58,7 @@ def test_a_capture_cut_within_its_last_line_is_refused_or_the_same_with_a_note(n
 @pytest.mark.parametrize("name", ["members-3.9.1", "state-4.4.0"])
 def test_what_cannot_be_read_is_not_readable_when_cut(name):
     whole = text(name)
-    for end in ends(whole):
+    for end in sample(ends(whole), 4):
         with pytest.raises(SourceError):
             parse_capture(whole[:end])
 
@@ -81,7 +81,7 @@ HEAD = f"GROUP{OFFSETS.splitlines()[0]}\n"
 
 @pytest.mark.parametrize("row", [row for row in OWNED if "pod-4" not in row])
 def test_a_row_of_a_dynamic_member_is_whole_or_refused(row):
-    for end in range(1, len(row)):
+    for end in sample(range(1, len(row)), 4):
         with pytest.raises(SourceError):
             parse_capture(HEAD + row[:end])
     assert facts(sides(HEAD + row)[0]) == facts(sides(f"{HEAD}{row}\n")[0])
@@ -90,7 +90,7 @@ def test_a_row_of_a_dynamic_member_is_whole_or_refused(row):
 @pytest.mark.parametrize("row", [row for row in OWNED if "pod-4" in row])
 def test_the_client_id_of_a_static_member_is_all_that_may_be_cut_and_is_told(row):
     start = row.rindex(" ") + 1
-    for end in range(1, start + 1):
+    for end in sample(range(1, start + 1), 4):
         with pytest.raises(SourceError):
             parse_capture(HEAD + row[:end])
     for end in range(start + 1, len(row) + 1):

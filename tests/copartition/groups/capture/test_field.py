@@ -12,6 +12,7 @@ from copartition.groups.capture import parse_captures
 from copartition.shell.main import copartition
 from partitioning.errors import SourceError
 from tests.support.commands import invoker
+from tests.support.tiers import sample
 
 FIELD = Path(__file__).parents[1] / "field"
 run = invoker(copartition)
@@ -85,7 +86,9 @@ DOCTORS = [
 
 @pytest.mark.parametrize(
     ("command", "arguments", "code", "sentence"),
-    [*(("diff", *row) for row in (*DIFFS, *OTHER_KINDS)), *(("doctor", *row) for row in DOCTORS)],
+    sample(
+        [*(("diff", *row) for row in (*DIFFS, *OTHER_KINDS)), *(("doctor", *row) for row in DOCTORS)], 2
+    ),
 )
 def test_what_people_pasted_has_the_right_answer(command, arguments, code, sentence):
     name, *options = arguments.split()
