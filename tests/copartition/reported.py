@@ -43,9 +43,17 @@ def grown():
 @pytest.fixture
 def planned(strangers):
     """One member of two leaves, one joins, and the topic grows by a partition."""
+    return _planned_once()
+
+
+def plan_anew():
+    """The same plan, of which nobody has asked anything yet; `strangers` are known."""
     before = GroupState.of(Assignment.of({"a": orders(range(6)), "gone": orders([6])}))
     what_if = WhatIf(add_members=1, remove_members=("gone",), partitions={"orders": 8})
     return diff(before, plan(before, "even", what_if), match="member-id")
+
+
+_planned_once = cache(plan_anew)
 
 
 @pytest.fixture(scope="session")

@@ -12,12 +12,12 @@ from copartition.simulate_scenarios.page import simulation_html
 from copartition.simulation import Scenario, simulate
 
 
-@pytest.fixture(params=["grown", "unchanged", "odd", "empty_diff", "named"])
+@pytest.fixture(scope="module", params=["grown", "unchanged", "odd", "empty_diff", "named"])
 def page(request):
     return diff_html(request.getfixturevalue(request.param))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run_page(runs):
     return simulation_html(runs)
 

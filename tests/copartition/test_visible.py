@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 
 import numpy as np
@@ -50,6 +51,7 @@ PLAIN = ["orders", "grüße-中文", "a b", "C:\\x1b", "😀", "e\u0301"]
 each_name = pytest.mark.parametrize("name", sample([*ESCAPED, *MARKUP, *PLAIN], 14), ids=ascii)
 
 
+@cache
 def a_diff(name):
     """A group, members and a topic of this name: moves, a rename, a conflict, a warning."""
     words = {"name": name, "status": name, "warnings": (name,)}
@@ -64,6 +66,7 @@ def columns(*lists):
     return [np.array(numbers, np.int32) for numbers in lists]
 
 
+@cache
 def a_run(name):
     consumers = (Consumer(name), Consumer("other"))
     return [simulate(Scenario((Topic("t", 4),), consumers, (Crash(1_000, name),), name=name))]
@@ -114,6 +117,12 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
+@cache
+def plain_page(report):
+    """The page of a name that is no markup anywhere."""
+    return Page(REPORTS[report]("plain"))
+
+
 @pytest.mark.parametrize(("name", "shown"), ESCAPED.items(), ids=ascii)
 def test_what_cannot_be_seen_is_escaped_once(name, shown):
     assert visible(name) == visible(visible(name)) == shown
@@ -140,9 +149,9 @@ def test_text_shows_the_name(report, name):
 @each_name
 @pytest.mark.parametrize("report", ["html", "html of a run"])
 def test_a_page_shows_the_name_and_gains_no_element_and_no_attribute(report, name):
-    page, plain = Page(REPORTS[report](name)), Page(REPORTS[report]("plain"))
+    page = Page(REPORTS[report](name))
     assert any(visible(name) in text for text in page.texts)
-    assert page.tags == plain.tags
+    assert page.tags == plain_page(report).tags
 
 
 @each_name

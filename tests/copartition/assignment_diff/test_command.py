@@ -62,8 +62,8 @@ def test_a_restart_that_ends_where_it_began_still_stops_consumption(run, tmp_pat
     assert "Nothing changed" not in result.stdout
     first, way, *_ = result.stdout.splitlines()
     assert re.fullmatch(
-        r"The whole group stops reading 6 times, for up to \d\.\d s: \d\.\d to \d\d\.\d partition-seconds; no "
-        r"partition has another owner in the end\.",
+        r"The whole group stops reading 6 times, for up to \d\.\d s: \d\.\d to \d\d\.\d partition-seconds; "
+        r"no partition has another owner in the end\.",
         first,
     )
     assert way.startswith("  Rolling (a member is restarted every 1 min, and is away for 10 s; nothing but ")

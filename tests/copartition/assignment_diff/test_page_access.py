@@ -106,15 +106,20 @@ TEXT += [("ink", "h1"), ("ink", "h2"), ("on-dark", "h3"), ("on-dark", "h4"), ("o
 SHAPES = ["left", "joined", "between", "free", "before", "barrier", "detection", "curve"]
 
 
+@pytest.fixture(scope="module")
+def grown_page(grown):
+    return diff_html(grown)
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize(("ink", "ground"), TEXT)
-def test_text_is_told_from_its_ground(grown, ink, ground, dark):
-    colours = palette(diff_html(grown), dark=dark)
+def test_text_is_told_from_its_ground(grown_page, ink, ground, dark):
+    colours = palette(grown_page, dark=dark)
     assert contrast(colours[ink], colours[ground]) >= 4.5
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_shapes_are_told_from_the_page(grown, shape, dark):
-    colours = palette(diff_html(grown), dark=dark)
+def test_shapes_are_told_from_the_page(grown_page, shape, dark):
+    colours = palette(grown_page, dark=dark)
     assert contrast(colours[shape], colours["page"]) >= 3

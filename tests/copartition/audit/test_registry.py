@@ -22,7 +22,9 @@ def test_one_logical_key_under_two_schema_ids_is_found() -> None:
     context = SerializationContext("orders", MessageField.KEY)
     ids = [registry.register_schema("orders-key", Schema(schema, "AVRO")) for schema in (USER, RENAMED)]
     serializers = [AvroSerializer(registry, schema) for schema in (USER, RENAMED)]
-    ours, theirs = ([serialize({"id": number}, context) for number in range(100)] for serialize in serializers)
+    ours, theirs = (
+        [serialize({"id": number}, context) for number in range(100)] for serialize in serializers
+    )
     decode = KeyDecoder("avro", "orders", registry)
     forms = [count_forms(key_column(keys)).forms(decode) for keys in (ours, theirs)]
     assert [form.schema_ids for (form,) in forms] == [(schema_id,) for schema_id in ids]

@@ -39,7 +39,7 @@ class Topic:
     count: int
     certainty: str = "sure"
 
-    @property
+    @cached_property
     def records(self) -> Records:
         keys = [key for _, _, written in self.written for key in written]
         places = [

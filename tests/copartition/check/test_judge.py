@@ -144,7 +144,9 @@ def test_verdicts(row):
 def test_every_way_out_of_a_placement_is_told():
     without = {"no-common-key", "too-few-keys", "no-records"}
     mended = [
-        (row, code) for row, (_, _, answer, code) in enumerate(ROWS) if answer != "yes" and code not in without
+        (row, code)
+        for row, (_, _, answer, code) in enumerate(ROWS)
+        if answer != "yes" and code not in without
     ]
     assert [code for row, code in mended if not verdict_of(row).remedies] == []
     assert mended

@@ -131,7 +131,11 @@ def even(count, partitions, unread=0, lag=None, *, static=False):
         ),
         (lambda: planned(even(1, 4), "cooperative-sticky", deploy="rolling"), None),
         (lambda: planned(even(1, 4), "range", joining=(Joiner("m1"),), remove_members=("m0",)), None),
-        (lambda: planned(even(3, 9), "uniform", add_members=2, partitions={"t": 30}, deploy="surge"), None),
+        pytest.param(
+            lambda: planned(even(3, 9), "uniform", add_members=2, partitions={"t": 30}, deploy="surge"),
+            None,
+            marks=pytest.mark.heavy,
+        ),
         (lambda: a_crowd(300, 200, shuffled=True), None),
     ],
 )
@@ -176,12 +180,12 @@ def test_what_does_not_fit_is_said_below():
 
 
 def test_a_cooperative_plan_says_that_the_lists_of_members_are_not_known():
-    change = planned(even(3, 9), "cooperative-sticky", deploy="rolling")
+    change = planned(even(2, 4), "cooperative-sticky", deploy="rolling")
     assert detail_lines(change)[0].startswith(
         "Unknown: whether each member lists cooperative strategies only;"
     )
     assert not any(
-        "Unknown" in line for line in detail_lines(planned(even(3, 9), "sticky", deploy="rolling"))
+        "Unknown" in line for line in detail_lines(planned(even(2, 4), "sticky", deploy="rolling"))
     )
 
 

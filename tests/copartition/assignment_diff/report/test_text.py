@@ -11,7 +11,7 @@ from copartition.assignment_diff import diff
 from copartition.assignment_diff.report.markdown import diff_markdown
 from copartition.assignment_diff.report.model import SHOWN, View
 from copartition.assignment_diff.report.text import print_diff, print_stat
-from tests.copartition.reported import a_crowd, orders
+from tests.copartition.reported import a_crowd, orders, plan_anew
 from tests.support.drawing import drawn
 from tests.support.tiers import sample
 
@@ -240,13 +240,14 @@ def test_reasons_are_counted_below_a_plan_for_whom_asks(planned, grown):
     assert "because" not in "".join(drawn(print_diff, grown, view=asked))
 
 
+@pytest.mark.usefixtures("strangers")
 @pytest.mark.parametrize("report", [partial(drawn, print_diff), diff_markdown])
-def test_the_assignor_is_not_asked_again_for_reasons_that_nobody_wants(planned, monkeypatch, report):
+def test_the_assignor_is_not_asked_again_for_reasons_that_nobody_wants(monkeypatch, report):
     def refuse(*_):
         raise AssertionError("asked")
 
     monkeypatch.setattr(Explainer, "explain", refuse)
-    assert "because" not in "".join(report(planned))
+    assert "because" not in "".join(report(plan_anew()))
 
 
 def test_topics_are_told_with_their_lag():

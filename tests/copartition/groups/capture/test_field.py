@@ -86,9 +86,7 @@ DOCTORS = [
 
 @pytest.mark.parametrize(
     ("command", "arguments", "code", "sentence"),
-    sample(
-        [*(("diff", *row) for row in (*DIFFS, *OTHER_KINDS)), *(("doctor", *row) for row in DOCTORS)], 2
-    ),
+    sample([*(("diff", *row) for row in (*DIFFS, *OTHER_KINDS)), *(("doctor", *row) for row in DOCTORS)], 2),
 )
 def test_what_people_pasted_has_the_right_answer(command, arguments, code, sentence):
     name, *options = arguments.split()

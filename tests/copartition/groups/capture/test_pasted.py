@@ -57,12 +57,12 @@ WAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "way"), sample([*product(NAMES, WAYS)], 3))
+@pytest.mark.parametrize(("name", "way"), sample([*product(NAMES, WAYS)], 7))
 def test_a_capture_is_the_same_group_however_it_was_pasted(name, way):
     assert facts(WAYS[way](text(name))) == facts(text(name))
 
 
-@pytest.mark.parametrize(("name", "width"), sample([*product(NAMES, [80, 100, 120, 140, 160, 200])], 5))
+@pytest.mark.parametrize(("name", "width"), sample([*product(NAMES, [80, 100, 120, 140, 160, 200])], 7))
 def test_a_wrapped_capture_is_the_same_group_or_refused(name, width):
     try:
         found = facts(wrapped(text(name), width))
