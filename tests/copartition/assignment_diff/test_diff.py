@@ -229,6 +229,7 @@ def test_an_assumption_names_five_members_and_counts_the_others():
     assert "b0, b1, b2, b3, b4 and 2 more" in assumed
 
 
+@pytest.mark.heavy
 def test_a_large_group_is_compared():
     """100,000 partitions, of which each tenth moves, and 2,000 members that are matched by their hosts."""
     hosts = [(f"10.0.{number // 250}.{number % 250}") for number in range(2_000)]

@@ -55,9 +55,10 @@ COLUMNS = {
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_column_of_one_form_is_named(name: str) -> None:
-    (form,) = forms(*COLUMNS[name])
-    assert (form.name, form.rows, form.maybe) == (name.partition(" ")[0], len(NUMBERS), ())
-    assert form.example in COLUMNS[name]
+    keys = sample(COLUMNS[name], 3)
+    (form,) = forms(*keys)
+    assert (form.name, form.rows, form.maybe) == (name.partition(" ")[0], len(keys), ())
+    assert form.example in keys
 
 
 # Keys that could be several things, and what is said of them.

@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -12,8 +14,7 @@ RULES = ("java", "librdkafka", "librdkafka-fnv1a", "sarama-reference", "sarama-c
 RULES += ("platformatic", "pulsar-java", "pulsar-murmur3", "pulsar-cpp")
 
 
-@pytest.mark.parametrize("by_partition", [False, True])
-@pytest.mark.parametrize("profile", sample(RULES, 2))
+@pytest.mark.parametrize(("profile", "by_partition"), sample([*product(RULES, [False, True])], 3))
 def test_every_rule_is_named_for_sure(profile: str, by_partition: bool) -> None:
     audit = Written(12).by(profile, 12, 6000).audit(by_partition=by_partition)
     assert (audit.certainty, turns(audit)) == ("sure", {(profile, 12)})

@@ -13,8 +13,8 @@ from partitioning.errors import InvalidConfigError
 from tests.copartition.check.invented import Topic, apart, compared, sampled, will_part, writer
 from tests.support.tiers import examples
 
-USERS = tuple(b"user-%d" % number for number in range(200))
-OTHERS = tuple(b"other-%d" % number for number in range(200))
+USERS = tuple(b"user-%d" % number for number in range(120))
+OTHERS = tuple(b"other-%d" % number for number in range(120))
 
 
 def topic(name, *written, count=None, certainty="sure"):

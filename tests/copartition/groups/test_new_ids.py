@@ -151,7 +151,7 @@ def test_of_a_group_too_large_to_draw_ids_for_nothing_is_said_of_how_many_move()
 )
 def test_where_nothing_is_said_every_id_gives_the_same_plan(assignor):
     rng = random.Random(4)
-    for _ in sample(range(40), 8):
+    for _ in sample(range(40), 14):
         names = rng.sample(["a", "b", "c", "d", "w-x", "w", "0"], rng.randint(2, 6))
         counts = {"t": rng.randint(1, 12), "u": rng.randint(1, 12)}
         topics = {name: rng.choice([("t",), ("u",), ("t", "u")]) for name in names}

@@ -17,6 +17,7 @@ from copartition.why.history import REPLACED, Cause, returns
 from copartition.why.rebalances import histories
 from copartition.why.statements import read_statements
 from partitioning.errors import SourceError
+from tests.support.tiers import sample
 
 if TYPE_CHECKING:
     from copartition.why.history import GroupHistory
@@ -75,7 +76,7 @@ def causes_named(found: GroupHistory, until: float) -> list[Pair]:
     ]
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", sample(GROUPS, 2))
 def test_every_cause_is_the_one_that_was_made(group: str) -> None:
     expected, found = expected_causes(group), causes_named(history(group), steps(group)[-1][0])
     assert len(expected) >= 3
@@ -83,7 +84,7 @@ def test_every_cause_is_the_one_that_was_made(group: str) -> None:
     assert found[2:] == expected[2:]
 
 
-@pytest.mark.parametrize("group", CLASSIC)
+@pytest.mark.parametrize("group", sample(CLASSIC, 2))
 def test_a_brokers_log_alone_shows_the_same_rebalances_and_phases(group: str) -> None:
     alone, together = history(group, "broker").rebalances, history(group).rebalances
     assert [rebalance.generation for rebalance in alone] == [rebalance.generation for rebalance in together]

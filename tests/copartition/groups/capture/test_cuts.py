@@ -45,7 +45,7 @@ def ends(content):
 def test_a_capture_cut_within_its_last_line_is_refused_or_the_same_with_a_note(name):
     whole = text(name)
     expected = [facts(state) for state in sides(whole)]
-    for end in sample(ends(whole), 7):
+    for end in sample(ends(whole), 14):
         try:
             cut = sides(whole[:end])
         except SourceError:
