@@ -110,7 +110,7 @@ def test_everything_keeps_to_the_width(grown, group, by, width):
     assert max(map(len, drawn(print_diff, shown, view=View(by=by), width=width))) <= width
 
 
-@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("width", sample([60, 80], 2))
 def test_no_word_is_broken(width):
     crowd = a_crowd(12, 200, shuffled=True)
     narrow, wide = (
