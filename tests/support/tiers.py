@@ -12,7 +12,8 @@ What the quick tier may have run with fewer cases or examples is `wider`: every 
 this one, itself or through other modules of tests/. `.ci/run` runs it again, and no other test of that tier.
 
 What only tests use (tests/support, tools) is no concern of a user's machine: its live tests are `tooling`,
-which `make test` leaves to CI.
+which `make test` leaves to CI. Of the tests that need a Spark session, `make test` runs those marked
+`every_spark`, because they find what may differ between two machines; all others are `slow`.
 
 A test that needs more than this process is `live`. Fixtures and markers of servers say so by themselves; a
 test that starts a server or a process in its body is marked `live` by hand. The quick tier guards itself: a
@@ -46,6 +47,8 @@ LIVE_FIXTURES = {"broker", "secured", "encrypted", "mock_cluster", "spark"}
 LIVE_MARKERS = {"broker", "jvm", "spark"}
 FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.posix_spawn"}
 """Audit events of Python that a test of the quick tier may not raise."""
+SPARK = "tests/spark_integration/"
+"""The folder of the tests with a Spark session."""
 WIDER = "may have run with fewer cases or examples in the quick tier; set by itself"
 ROOT = Path(__file__).parents[2]
 TOOLING = ("tests/support/", "tests/tools/")
@@ -120,6 +123,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if fixtures or not LIVE_MARKERS.isdisjoint(markers):
             item.add_marker("live")
             markers.add("live")
+        if "spark" in fixtures and item.nodeid.startswith(SPARK) and "every_spark" not in markers:
+            item.add_marker("slow")
+            markers.add("slow")
         if "live" in markers and item.nodeid.startswith(TOOLING):
             item.add_marker("tooling")
         if _tier != "quick" and _is_wider(item.path):
