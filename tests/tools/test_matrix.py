@@ -86,7 +86,8 @@ def test_an_older_broker_runs_what_needs_a_broker(tmp_path: Path) -> None:
 
 @pytest.mark.live
 @pytest.mark.parametrize(
-    ("options", "chosen"), [([], "test -m every_spark"), (["--full"], "ci -m spark and not nightly")]
+    ("options", "chosen"),
+    [([], "ci -m every_spark and not slow"), (["--full"], "ci -m spark and not nightly")],
 )
 def test_a_spark_runs_what_may_differ_between_them_or_in_full_all(
     tmp_path: Path, options: list[str], chosen: str

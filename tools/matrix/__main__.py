@@ -100,7 +100,7 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
         command += ["--ignore-glob=*/test_registry*.py", *options]
     else:
         # What needs no session was tested with the newest Spark.
-        chosen = ["ci", "-m", "spark and not nightly"] if full else ["test", "-m", "every_spark"]
+        chosen = ["ci", "-m", "spark and not nightly"] if full else ["ci", "-m", "every_spark and not slow"]
         command += ["tests/spark_integration", "--tier", *chosen, *options]
     if version in LOCKS:
         command += ["-W", "ignore"]  # old releases of PySpark meet newer ones of everything else

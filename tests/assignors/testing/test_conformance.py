@@ -62,6 +62,7 @@ class InTurns:
         return lists
 
 
+@pytest.mark.slow
 @pytest.mark.live
 def test_a_faultless_strategy_passes() -> None:
     check_assignor(InTurns)

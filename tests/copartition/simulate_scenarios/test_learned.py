@@ -82,7 +82,7 @@ def test_what_cannot_be_told_from_chance_is_no_cost(record):
     assert text.startswith("the batch in hand and the revoke callback take no time that shows, learned from")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_cost_that_is_given_is_not_learned(record):
     given = Pace(changes={"revoke_ms": "50"})
     assert learn_costs(record(night("range", 4_000)), given) == (given, ())
