@@ -50,7 +50,7 @@ _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     help="Take topics, members and their partitions from a file: a snapshot, or what a tool printed.",
 )
-@weights_option("for weighted and cooperative-weighted; lag only with --from.")
+@weights_option("For weighted and cooperative-weighted; lag only with --from.")
 @strategy_option("A setting of the assignor, such as lag=lag.json of lag-rack")
 @click.option("--list", "listing", is_flag=True, help="The assignors by name, plug-ins included.")
 @output_options("text", "json")
