@@ -103,8 +103,8 @@ def doctor(
 ) -> int:
     """Show what is wrong with a group, why it matters and what to do. A check that cannot tell is "unknown".
 
-    GROUP is a group of a cluster, or a file or - for standard input that copartition snapshot reads, too. A
-    group of a cluster is looked at twice, and only read.
+    GROUP is a group of a cluster, which is looked at twice and only read; or a file of a group, as
+    copartition snapshot takes it; or - for standard input.
 
     Exit code: 0 the group is healthy; 1 something is wrong; 2 nothing was found, but the state, the readers
     or the lag are unknown, or a group could not be read.

@@ -65,7 +65,8 @@ def why(
     for the records of a group in the cluster's __consumer_offsets, which are only read.
 
     Exit code: 0 no group rebalanced, and the logs show no fault of a member; 1 a group rebalanced, or they
-    show such a fault; 2 neither was found, but no group, or lines of a group that are not understood.
+    show such a fault; 2 neither was found, and the logs show no group, or have lines of a group that are not
+    understood.
     """
     from copartition.why.cures import cures, scenario_or_why_not  # noqa: PLC0415
     from copartition.why.rebalances import histories  # noqa: PLC0415
