@@ -111,14 +111,14 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
 
 
 class CheckResult(TypedDict):
-    """A limit of --check.
+    """A limit of --check, and whether it holds.
 
     Attributes:
-        name: the name of the number in the summary.
+        name: the name of the number that is limited.
         comparison: one of <= >= == != < >.
-        limit: the limit that the number is compared with.
-        value: the number.
-        passed: whether the number is within the limit.
+        limit: the limit with which the number is compared.
+        value: the value of the number.
+        passed: whether the comparison holds.
     """
 
     name: str

@@ -179,7 +179,7 @@ def scenario_schema() -> dict[str, Any]:
     alike = {name: of for name, of in consumer["properties"].items() if name not in ITS_OWN}
     several = object_of(alike | {"count": MEMBERS.schema, "prefix": TEXT.schema}, ["count"])
     load["properties"]["rate"]["anyOf"].append(
-        {"type": "string", "description": "a file that copartition audit -o json wrote."}
+        {"type": "string", "description": "the path of a file that copartition audit -o json wrote."}
     )
     # Files call settings by Kafka's names, and the dataclass calls them by Python's.
     settings["properties"] = {kafka_name(name): of for name, of in settings["properties"].items()}
@@ -208,7 +208,7 @@ def scenario_schema() -> dict[str, Any]:
     for name, of in own.items():
         whole["properties"][name] = of | {"description": whole["properties"][name]["description"]}
     whole["properties"]["static"] = FLAG.schema | {
-        "description": "whether consumers are static members where they do not say.",
+        "description": "whether a consumer that has no `static` of its own is a static member.",
         "default": False,
     }
     return {
@@ -247,8 +247,12 @@ def _event_schema(name: str) -> dict[str, Any]:
     schema = _object(EVENTS[name])
     own = {
         "event": {"const": name},
-        "at_ms": kind_of(Milliseconds).schema | {"description": "when."},
-        "when": kinds.SCHEMA | {"description": "the condition that sets it off, once, instead of a time."},
+        "at_ms": kind_of(Milliseconds).schema | {"description": "the time of the event."},
+        "when": kinds.SCHEMA
+        | {
+            "description": "the condition that starts the event, instead of a time. The event happens once; "
+            "with commit-refused, each time."
+        },
     }
     if name == "join":
         own["consumer"] = {"anyOf": [TEXT.schema, _CONSUMER]}
