@@ -11,7 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from copartition.kit.evidence import Ground, Missing
-from copartition.kit.words import attribute_texts, utc
+from copartition.kit.words import attribute_texts, type_text, utc
 from partitioning.kit.packages import needs
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
         if "properties" not in definition:  # an enumeration has values instead
             continue
         type_, properties = types[name_of_type], definition["properties"]
+        definition["description"] = type_text(type_)
         # The cache that msgspec leaves on a class cannot be pickled, and some of these classes are sent to
         # Spark by value.
         if "__msgspec_cache__" in vars(type_):

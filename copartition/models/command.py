@@ -183,7 +183,13 @@ def _share_option(name: str, text: str) -> Decorator:
         "copartition model delivery --client librdkafka --idempotence --refused 0.02 --in-flight 5",
     )
 )
-@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
+@click.option(
+    "--acks",
+    type=click.Choice(["all", "1", "0"]),
+    default="all",
+    show_default=True,
+    help="Which replicas have a batch when the broker answers: all in sync, the leader's, or none for sure.",
+)
 @click.option(
     "--idempotence/--no-idempotence",
     default=None,

@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, fields
-from inspect import getdoc
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from assignors.group import Topic
-from copartition.kit.words import attribute_texts, visible
+from copartition.kit.words import attribute_texts, type_text, visible
 from copartition.simulation.inputs import kinds
 from copartition.simulation.inputs.durations import Milliseconds
 from copartition.simulation.inputs.events import (
@@ -238,8 +237,7 @@ def _object(type_: type[Any]) -> dict[str, Any]:
             notes["default"] = field.default
         # Draft 7 ignores everything next to a "$ref", so a reference with notes is wrapped.
         properties[field.name] = ({"allOf": [schema]} if "$ref" in schema and notes else schema) | notes
-    summary = (getdoc(type_) or "").partition("\n\n")[0]
-    return object_of(properties, required) | {"description": " ".join(summary.split())}
+    return object_of(properties, required) | {"description": type_text(type_)}
 
 
 def _event_schema(name: str) -> dict[str, Any]:
