@@ -50,11 +50,27 @@ Change = TypedDict(
         "reason": str | None,
     },
 )
-"""A partition of which something changed: its owners, the records that wait in it, and what set it in motion
-if an assignor planned it."""
+# "from" cannot be the name of an attribute of a class statement, so the docstring is set by hand.
+Change.__doc__ = """A partition in which something changed.
+
+Attributes:
+    topic: the topic's name.
+    partition: the partition's number.
+    action: what happened to the partition: keep, move, assign, unassign, added, removed or conflict.
+    from: the name of its owner before; null if it had none.
+    to: the name of its owner after; null if it has none.
+    lag: the records that wait in it; null if no source shows them.
+    reason: why the partition moves or stays; null if the side after is not a plan.
+"""
 
 Flow = TypedDict("Flow", {"from": str | None, "to": str | None, "partitions": int})
-"""The number of partitions that went from one member to another; null is nobody."""
+Flow.__doc__ = """Partitions that went from one owner to another.
+
+Attributes:
+    from: the name of the owner before; null if the partitions had none.
+    to: the name of the owner after; null if the partitions have none.
+    partitions: how many partitions went this way.
+"""
 
 
 class Statuses(TypedDict):
