@@ -59,13 +59,14 @@ class Span(TypedDict):
 
 
 class StopsJson(TypedDict):
-    """An event of a group, and figures of what it stops; `Stops` describes fields that are not listed here.
+    """An event of a group, and figures of what it stops.
 
     Attributes:
         evidence: the sources of the figures: the strategy and the runs of the simulator.
         assumed: what the runs assume, one sentence each.
     """
 
+    # The JSON schema takes the descriptions of the other fields from `Stops`.
     happens: str
     pace: str
     protocol: str
