@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from unittest import mock
 
-import pytest
 from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
@@ -42,27 +41,20 @@ def strategies_in(scenario):
     return {scenario.assignor}.union(*filter(None, lists))
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
+@settings(max_examples=examples(100), deadline=None)
+@given(scenario=scenarios())
+@example(scenario=NOBODY)
+def test_of_every_run(scenario):
+    result = run(scenario)
+    for check in (
         invariants.check_timeline,
         invariants.check_readers,
         invariants.check_sums,
         invariants.check_records,
         invariants.check_rebalances,
-    ],
-)
-@settings(max_examples=examples(50), deadline=None)
-@given(scenario=scenarios())
-@example(scenario=NOBODY)
-def test_of_every_run(check, scenario):
-    check(run(scenario))
-
-
-@settings(max_examples=examples(50), deadline=None)
-@given(scenarios())
-def test_in_the_end_everything_is_read_that_somebody_subscribes_to(scenario):
-    invariants.check_end(run(scenario))
+        invariants.check_end,
+    ):
+        check(result)
 
 
 def of_members(scenario):
@@ -110,7 +102,8 @@ def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
 @given(scenarios(), st.sampled_from([1, 10_000, 2**26]))
 def test_runs_that_share_decisions_are_the_runs_alone(scenario, limit):
     seeds = (7, 3, 11, 3)
-    alone = [run(replace(scenario, seed=seed)) for seed in seeds]
+    runs = {seed: run(replace(scenario, seed=seed)) for seed in seeds}
+    alone = [runs[seed] for seed in seeds]
     with mock.patch("copartition.simulation.group.leader.LIMIT", limit):
         shared = list(simulate_seeds(scenario, seeds))
     for one, other in zip(shared, alone, strict=True):

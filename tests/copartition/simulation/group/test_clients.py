@@ -142,7 +142,7 @@ def test_a_consumer_without_partitions_has_no_commit_that_could_be_refused():
 
 def test_librdkafka_looks_twice_a_second_whether_it_was_polled():
     scenario = Scenario(ORDERS, group(3, client="librdkafka"), (SlowPoll(10_000, "c1", 400_000),), "sticky")
-    left = [when(result, "left") for result in simulate_seeds(scenario, range(30))]
+    left = [when(result, "left") for result in simulate_seeds(scenario, range(15))]
     assert 310_000 < min(left) < 310_100
     assert 310_400 < max(left) < 310_500
 
