@@ -115,8 +115,8 @@ def test_the_bound_holds_with_every_seed():
     def wait_ms(trials):
         return next(trial.lag_ms for trial in trials if trial.consumers == 2)
 
-    waits = [wait_ms(size_trials(replace(crash, seed=seed), 60_000, 1)) for seed in range(5)]
-    assert wait_ms(size(crash, 60_000, runs=5).trials) == max(waits) > min(waits)
+    waits = [wait_ms(size_trials(replace(crash, seed=seed), 60_000, 1)) for seed in range(3)]
+    assert wait_ms(size(crash, 60_000, runs=3).trials) == max(waits) > min(waits)
 
 
 def test_partitions_that_one_consumer_cannot_process_are_counted():

@@ -34,7 +34,7 @@ from tests.support.tiers import sample
 
 STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "broker-range")
 CASES = len(sample(range(60), 3))
-"""How many cases of each strategy are made again from what they say."""
+"""How many cases of a strategy are made again from what they say."""
 
 
 def group_of(case):
@@ -150,7 +150,7 @@ def runs(partitions):
 def test_a_case_says_all_that_its_answer_follows_from(strategy):
     """Whoever reads a case, and keeps the leader of the cases before, comes to the same answer."""
     leader = get_assignor(strategy)
-    for case in make_vectors(strategy, 18, seed=3):
+    for case in make_vectors(strategy, 12, seed=3):
         leader = get_assignor(strategy) if case["new_leader"] else leader
         try:
             answer = {
@@ -168,7 +168,7 @@ def test_a_case_says_all_that_its_answer_follows_from(strategy):
 
 @pytest.mark.parametrize("strategy", ["connect-eager", "connect-incremental"])
 def test_a_case_of_connect_says_all_that_its_answer_follows_from(strategy):
-    cases = make_vectors(strategy, CASES, seed=3)
+    cases = make_vectors(strategy, len(sample(range(60), 2)), seed=3)
     leader = get_assignor(strategy)
     for case in cases:
         if case["new_leader"]:
@@ -211,13 +211,13 @@ def as_lists(answer):
 
 
 def test_a_case_of_a_share_group_has_partitions_in_several_lists():
-    cases = make_vectors("simple", CASES, seed=3)
+    cases = make_vectors("simple", 40, seed=3)
     shared = 0
     for case in cases:
         answer = SimpleAssignor().assign(group_of(case))
         assert dict(answer) == as_lists(case["answer"])["assignment"]
         shared += any(len(members) > 1 for members in answer.members_of.values())
-    assert shared > CASES / 6
+    assert shared > 10
 
 
 def test_keys_have_the_partition_of_the_profile(run):

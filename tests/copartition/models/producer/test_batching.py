@@ -111,7 +111,7 @@ def unkeyed(
 @cache
 def stuck(partitions: int) -> BatchingResult:
     """What sticks to a partition until a batch is full, with a second of linger."""
-    return unkeyed(10_000, partitions, sticky(), FAST, linger_ms=1_000)
+    return unkeyed(5_000, partitions, sticky(), FAST, linger_ms=1_000)
 
 
 @pytest.mark.parametrize("partitions", sample([16, 64, 128], 2))
@@ -133,13 +133,13 @@ def test_sticky_takes_half_the_latency_or_less_without_linger(partitions: int) -
 
 def test_sticky_takes_a_fifth_of_the_latency_or_less_with_a_second_of_linger() -> None:
     round_robin = get_partitioner("round-robin").for_topic("orders")
-    turns = unkeyed(10_000, 16, round_robin, FAST, linger_ms=1_000)
+    turns = unkeyed(5_000, 16, round_robin, FAST, linger_ms=1_000)
     assert turns.latency_ms([99])[0] > 5 * stuck(16).latency_ms([99])[0]
 
 
 def test_sticky_per_batch_goes_to_another_partition_with_each_batch() -> None:
     strategy = get_partitioner("sticky-per-batch", random=seeded_source(7)).for_topic("orders")
-    result = unkeyed(10_000, 12, strategy, FAST, linger_ms=20)
+    result = unkeyed(5_000, 12, strategy, FAST, linger_ms=20)
     opened = result.partition[np.argsort(result.appended_ms[np.unique(result.batch, return_index=True)[1]])]
     assert set(opened.tolist()) == set(range(12))
     assert np.all(opened[1:] != opened[:-1])
@@ -278,8 +278,8 @@ def test_with_one_in_flight_requests_do_not_overlap() -> None:
 
 
 def test_a_slow_broker_fills_batches() -> None:
-    quick = produce(2_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=1))
-    slow = produce(2_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=50))
+    quick = produce(1_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=1))
+    slow = produce(1_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=50))
     assert slow.records_per_batch > 5 * quick.records_per_batch
 
 

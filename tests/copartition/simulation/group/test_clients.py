@@ -243,9 +243,10 @@ def test_the_barrier_waits_for_the_slowest_batch():
     assert 20_000 < slow.completed_ms < 33_100
 
 
-def test_a_batch_longer_than_the_poll_interval_makes_its_client_leave():
+def test_a_batch_longer_than_the_poll_interval_makes_its_client_leave(monkeypatch):
     """And again after each rebalance, so such a group never comes to rest."""
-    endless = Scenario(ORDERS, group(8), (Leave(10_000, "c1"),), "sticky", costs=Costs(poll_ms=400_000))
+    monkeypatch.setattr("copartition.simulation.run.STEPS", 100)
+    endless = Scenario(ORDERS, group(4), (Leave(10_000, "c1"),), "sticky", costs=Costs(poll_ms=400_000))
     result = simulate(replace(endless, until_ms=2_000_000))
     assert ("left", "c0") in entries(result, "left")
     assert result.summary.rebalances > 2
