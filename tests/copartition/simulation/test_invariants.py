@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from unittest import mock
 
+import pytest
 from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
@@ -77,18 +78,21 @@ def test_nobody_reads_what_is_not_his_but_zombies(scenario):
     invariants.check_owners(run(scenario))
 
 
+@pytest.mark.heavy
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=FILTERED)
 @given(scenarios(broker_side=False).filter(takes_time_and_is_eager))
 def test_nobody_reads_through_an_eager_rebalance(scenario):
     invariants.check_eager(run(scenario))
 
 
+@pytest.mark.heavy
 @settings(max_examples=examples(25), deadline=None)
 @given(scenarios())
 def test_a_log_is_replayed_byte_for_byte(scenario):
     assert replay([line.encode() for line in log_lines(run(scenario))]) is None
 
 
+@pytest.mark.heavy
 @settings(max_examples=examples(25), deadline=None)
 @given(scenarios())
 def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
@@ -98,6 +102,7 @@ def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
     assert list(log_lines(run(again))) == list(log_lines(run(scenario)))
 
 
+@pytest.mark.heavy
 @settings(max_examples=examples(25), deadline=None)
 @given(scenarios(), st.sampled_from([1, 10_000, 2**26]))
 def test_runs_that_share_decisions_are_the_runs_alone(scenario, limit):
