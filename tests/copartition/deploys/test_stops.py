@@ -23,9 +23,11 @@ from copartition.simulation import (
     Deployment,
     Grow,
     Leave,
+    Restart,
     RollingRestart,
     Scenario,
     Settings,
+    Stall,
     simulate,
 )
 from copartition.simulation.group import leader
@@ -171,6 +173,19 @@ def test_a_static_member_that_restarts_is_unread_for_as_long_as_it_is_down():
 def test_the_whole_group_stops_in_each_rebalance_of_an_eager_strategy_only(strategy, stopped, times):
     found = stops_of_group(STATE, Happening(deploy="rolling"), Pace(), assignor=strategy)
     assert (found.stopped_at_once.most, found.all_stopped.most) == (stopped, times)
+
+
+def test_a_member_that_stands_still_stops_the_whole_group_without_a_rebalance():
+    events = (Stall(1_000, "a", 20_000), Restart(60_000, "a", 1_000))
+    found = measure(simulate(Scenario((Topic("t", 6),), (Consumer("a"),), events, "range")))
+    assert (found.rebalances, found.all_stopped) == (1, 2)
+
+
+def test_rebalances_after_a_change_of_strategies_are_not_taken_for_stops_of_the_whole_group():
+    bounce = RollingRestart(every_ms=60_000, down_ms=10_000, assignors=("cooperative-sticky", "range"))
+    consumers = [Consumer(name, assignors=("range",)) for name in "abc"]
+    found = measure(simulate(Scenario((Topic("t", 6),), consumers, (bounce,), "range")))
+    assert (found.rebalances, found.all_stopped) == (6, 0)
 
 
 def test_new_partitions_wait_apart_from_those_that_had_a_reader():
