@@ -188,9 +188,10 @@ def test_rebalances_after_a_change_of_strategies_are_not_taken_for_stops_of_the_
     assert (found.rebalances, found.all_stopped) == (6, 0)
 
 
-def test_new_partitions_wait_apart_from_those_that_had_a_reader():
-    found = stops_of_group(STATE, Happening(grows={"t": 9}), Pace())
-    assert (found.new_partitions, found.stopped_at_once.most) == (3, 6)
+@pytest.mark.parametrize(("strategy", "stopped"), [("range", 6), ("cooperative-sticky", 0)])
+def test_new_partitions_wait_apart_from_those_that_had_a_reader(strategy, stopped):
+    found = stops_of_group(STATE, Happening(grows={"t": 9}), Pace(), assignor=strategy)
+    assert (found.new_partitions, found.stopped_at_once.most) == (3, stopped)
     assert found.new_ms.most > 60_000 > found.longest_pause_ms.most
 
 
