@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+from tests.support.tiers import SPARK
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from xdist.workermanage import WorkerController
 
-SPARK = "tests/spark_integration/"
 SESSIONS = 2
 """The most workers that start a Spark session: each session is a JVM of a gigabyte."""
 OWN_SPARK = (f"{SPARK}cluster/", f"{SPARK}faults/")
