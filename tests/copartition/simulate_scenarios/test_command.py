@@ -10,6 +10,17 @@ from copartition.simulation.inputs.file import ready_scenarios
 from tests.copartition.watch.groups import group
 
 
+@pytest.fixture
+def scenario(tmp_path):
+    """A small group: most commands here run it more than once."""
+    path = tmp_path / "deploy.yaml"
+    path.write_text(
+        "{topics: {orders: 4}, consumers: 2,"
+        " events: [{event: rolling-restart, every_ms: 60000, down_ms: 1000}]}"
+    )
+    return path
+
+
 def plans(result):
     """The runs in a JSON report."""
     assert result.stderr == ""
