@@ -42,7 +42,7 @@ def strategies_in(scenario):
     return {scenario.assignor}.union(*filter(None, lists))
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(scenario=scenarios())
 @example(scenario=NOBODY)
 def test_of_every_run(scenario):
