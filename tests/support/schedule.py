@@ -9,12 +9,14 @@ between two tests is about no test, and would look like a failure among the line
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from _pytest.runner import runtestprotocol
 from xdist.scheduler import LoadFileScheduling
 
@@ -34,6 +36,8 @@ EVERY_S = 10
 """Seconds between two lines that say how far a run is."""
 SHOWN = 4
 """The most running files that such a line names."""
+HANGS_S = 900
+"""Seconds after which a file of the quick tier hangs; in other tiers pytest measures each test so."""
 SLOW_S = 0.005
 """pytest's list of slow tests names nothing that takes less than this many seconds."""
 
@@ -53,7 +57,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if hasattr(config, "workerinput"):
         _silence_threads_between_tests(config)
         if tier() == "quick":
-            config.pluginmanager.register(FewReports(), "few reports")
+            config.pluginmanager.register(
+                FewReports(config.stash.get(fault_handler_stderr_fd_key, 2)), "few reports"
+            )
     shared_out = bool(config.getoption("tx", default=None))
     if shared_out and not hasattr(config, "workerinput") and config.option.verbose <= 0:
         config.pluginmanager.register(Progress(session), "progress")
@@ -146,9 +152,15 @@ class FewReports:
     pytest-xdist sends six messages a test, and these take longer than most tests of the quick tier. Two are
     left here: what the test came to, and that it is done. Only the first test of a file is said to begin, and
     the last one to end. A setup or a teardown is reported if it failed or took long.
+
+    `make quick` does without pytest's limit of a test's time, which costs a thread a test; a file has one here.
+
+    Args:
+        terminal: the file descriptor to which a process that hangs prints where its threads stand.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
         self._file = ""
 
     @pytest.hookimpl(tryfirst=True)
@@ -158,10 +170,12 @@ class FewReports:
         if file != self._file:
             self._file = file
             item.ihook.pytest_runtest_logstart(**place)
+            faulthandler.dump_traceback_later(HANGS_S, file=self._terminal, exit=True)
         for report in runtestprotocol(item, log=False, nextitem=nextitem):
             if report.when == "call" or not report.passed or report.duration >= SLOW_S:
                 item.ihook.pytest_runtest_logreport(report=report)
         if nextitem is None or _file_of(nextitem.nodeid) != file:
+            faulthandler.cancel_dump_traceback_later()
             item.ihook.pytest_runtest_logfinish(**place)
         return True
 

@@ -195,7 +195,17 @@ class Heard:
         self.said.append(f"{report.nodeid} {report.when} {report.outcome}")
 
 
-def test_a_worker_tells_little_of_tests_that_pass_and_all_of_what_fails(monkeypatch):
+@pytest.fixture
+def watched(monkeypatch):
+    """Note what limits of time begin and end here."""
+    said = []
+    name = "tests.support.schedule.faulthandler"
+    monkeypatch.setattr(f"{name}.dump_traceback_later", lambda _, file, exit: said.append((file, exit)))
+    monkeypatch.setattr(f"{name}.cancel_dump_traceback_later", lambda: said.append("ended"))
+    return said
+
+
+def test_a_worker_tells_little_of_tests_that_pass_and_all_of_what_fails(monkeypatch, watched):
     reports = {"a.py::one": [("setup", "passed", 0), ("call", "passed", 0), ("teardown", "passed", 0)]}
     reports["a.py::two"] = [("setup", "failed", 0), ("teardown", "passed", 0)]
     reports["b.py::one"] = [("setup", "passed", 1), ("call", "passed", 0), ("teardown", "failed", 0)]
@@ -211,7 +221,7 @@ def test_a_worker_tells_little_of_tests_that_pass_and_all_of_what_fails(monkeypa
     plugins = pytest.PytestPluginManager()
     plugins.register(heard := Heard())
     items = [SimpleNamespace(nodeid=nodeid, location=None, ihook=plugins.hook) for nodeid in reports]
-    few = FewReports()
+    few = FewReports(7)
     for item, following in zip(items, [*items[1:], None], strict=True):
         few.pytest_runtest_protocol(item, following)
     assert heard.said == [
@@ -225,3 +235,4 @@ def test_a_worker_tells_little_of_tests_that_pass_and_all_of_what_fails(monkeypa
         "b.py::one teardown failed",
         "b.py::one ends",
     ]
+    assert watched == [(7, True), "ended"] * 2
