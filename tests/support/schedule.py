@@ -57,9 +57,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if hasattr(config, "workerinput"):
         _silence_threads_between_tests(config)
         if tier() == "quick":
-            config.pluginmanager.register(
-                FewReports(config.stash.get(fault_handler_stderr_fd_key, 2)), "few reports"
-            )
+            terminal = config.stash.get(fault_handler_stderr_fd_key, 2)
+            config.pluginmanager.register(FewReports(terminal), "few reports")
     shared_out = bool(config.getoption("tx", default=None))
     if shared_out and not hasattr(config, "workerinput") and config.option.verbose <= 0:
         config.pluginmanager.register(Progress(session), "progress")
@@ -153,7 +152,8 @@ class FewReports:
     left here: what the test came to, and that it is done. Only the first test of a file is said to begin, and
     the last one to end. A setup or a teardown is reported if it failed or took long.
 
-    `make quick` does without pytest's limit of a test's time, which costs a thread a test; a file has one here.
+    `make quick` does without pytest's limit of a test's time, which costs a thread a test: here a file has
+    such a limit.
 
     Args:
         terminal: the file descriptor to which a process that hangs prints where its threads stand.

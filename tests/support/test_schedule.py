@@ -200,7 +200,7 @@ def watched(monkeypatch):
     """Note what limits of time begin and end here."""
     said = []
     name = "tests.support.schedule.faulthandler"
-    monkeypatch.setattr(f"{name}.dump_traceback_later", lambda _, file, exit: said.append((file, exit)))
+    monkeypatch.setattr(f"{name}.dump_traceback_later", lambda _, **settings: said.append(settings))
     monkeypatch.setattr(f"{name}.cancel_dump_traceback_later", lambda: said.append("ended"))
     return said
 
@@ -235,4 +235,4 @@ def test_a_worker_tells_little_of_tests_that_pass_and_all_of_what_fails(monkeypa
         "b.py::one teardown failed",
         "b.py::one ends",
     ]
-    assert watched == [(7, True), "ended"] * 2
+    assert watched == [{"file": 7, "exit": True}, "ended"] * 2
