@@ -45,13 +45,14 @@ def _text_lines(name: str, every: int) -> list[str]:
         return list(islice(lines, 0, None, every))
 
 
-def recorded(assignor: str, every: int = 80) -> Iterator[Json]:
-    """Recorded groups of an assignor: all of `quirks`, then of each other family the first of each `every`.
+def recorded(assignor: str, every: int = 80, every_quirk: int = 1) -> Iterator[Json]:
+    """Recorded groups of an assignor: `quirks`, then of each other family the first of each `every`.
 
-    The quirks come first because their names say what a mistake breaks.
+    The quirks come first because their names say what a mistake breaks. All come, unless the quick tier
+    is to take the first of each `every_quirk`.
     """
     quirks = f"{assignor}/quirks"
-    yield from golden_lines(quirks)
+    yield from golden_lines(quirks, every_quirk)
     for name in golden_files(assignor):
         if name != quirks:
             yield from golden_lines(name, every)
