@@ -85,7 +85,7 @@ def assert_rule_agrees(assignor: str, takes_part: Callable[[Json], bool] = lambd
         assignor: name of the strategy.
         takes_part: whether a recorded group is one that the rule under test decides.
     """
-    groups = filter(takes_part, recorded(assignor))
+    groups = filter(takes_part, recorded(assignor, every_quirk=2))
     assert_agree(first_difference(assignor, scenario, RuleLeader) for scenario in groups)
 
 

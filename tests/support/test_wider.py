@@ -1,4 +1,4 @@
-"""Which files of tests the quick tier leaves out, and which it may run with fewer cases: CI runs them again."""
+"""Which tests the quick tier leaves out, and which files it may run with fewer cases: CI runs them again."""
 
 import pytest
 
