@@ -56,9 +56,9 @@ test: $(READY)  ## run what a user's machine should confirm: 15 to 30 minutes of
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
 	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" --failed-first $(T)
 
-# Searches of Hypothesis that need only Python are wider here than in `make test`, and recorded scenarios all run.
+# What needs only Python and may have had fewer cases or examples in `make test` runs here with all of them.
 slow: $(READY)  ## run what `make test` leaves out because it takes long
-	@$(PYTEST) --tier ci --numprocesses 4 -m "(slow or sampled or tooling or (hypothesis and not live)) and not nightly" $(T)
+	@$(PYTEST) --tier ci --numprocesses 4 -m "(slow or sampled or tooling or (hypothesis or wider) and not live) and not nightly" $(T)
 
 nightly: $(READY)  ## run in full what `make slow` runs some of
 	@$(PYTEST) --tier ci --numprocesses 4 -m nightly -o faulthandler_timeout=7200 $(T)

@@ -40,6 +40,7 @@ def run(installed: Path, code: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_wheel_installs_exactly_the_four_packages_and_what_spark_finds(installed: Path) -> None:
     folders = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert folders - {"bin"} == PACKAGES | FOUND_BY_SPARK

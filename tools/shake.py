@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.shake", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--workers", type=int, default=5)
-    parser.add_argument("--select", default="live", help="a marker expression, as for pytest -m")
+    parser.add_argument("--select", default="live and not nightly", help="markers, as for pytest -m")
     parser.add_argument("tests", nargs="*", help="paths; by default all tests")
     chosen = parser.parse_args(arguments)
     failures: dict[str, list[tuple[int, str]]] = defaultdict(list)
@@ -58,7 +58,7 @@ def run_once(tests: list[str], select: str, workers: int, report: Path) -> str:
         SystemExit: pytest could not run, or ran no test.
     """
     command = [sys.executable, "-m", "pytest", "-q", "--benchmark-skip", "-p", "no:cacheprovider", *tests]
-    command += ["-p", "no:rerunfailures", "-m", select, f"--junitxml={report}"]
+    command += ["-p", "no:rerunfailures", "--tier", "ci", "-m", select, f"--junitxml={report}"]
     command += ["--numprocesses", str(workers), "--dist", "loadfile"]
     done = subprocess.run(
         command,

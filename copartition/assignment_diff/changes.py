@@ -33,12 +33,12 @@ Git recognises renamed files in the same way.
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Two members taken for one because they have the same partitions.
+    """Two member ids that count as one member, because they have mostly the same partitions.
 
     Attributes:
-        before: member id before.
-        after: member id after.
-        score: partitions of both in percent of the larger list.
+        before: the id of the member before.
+        after: the id of the member after.
+        score: common partitions of the two members in percent of the longer of their two lists.
     """
 
     before: str
@@ -217,14 +217,16 @@ class MemberChange:
     """One member over both sides.
 
     Attributes:
-        name: what the diff calls it: its instance id, else its client id where unique, else its member id.
-        before_id: member id before, None for one that was not seen then.
-        after_id: member id after, None for one that was not seen then.
-        rule: the rule by which both ids are one member.
-        before: number of partitions before.
-        after: number of partitions after.
-        kept: partitions it had before and after.
-        presence: on which sides it is.
+        name: the member's name in the diff: its instance id, else its client id if no other member of that
+            side has it, else its member id.
+        before_id: the member id before; None if the member is only on the side after.
+        after_id: the member id after; None if the member is only on the side before.
+        rule: the rule that showed that both ids are the same member, such as "client-id"; None if the member
+            is only on one side.
+        before: the number of its partitions before.
+        after: the number of its partitions after.
+        kept: the number of partitions that it has both before and after.
+        presence: the sides on which the member is.
     """
 
     name: str
@@ -338,13 +340,13 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A partition with more than one owner on a side.
+    """A partition that has two owners on one side.
 
     Attributes:
-        topic: its topic.
-        partition: its number.
-        before: its owners before.
-        after: its owners after.
+        topic: the topic's name.
+        partition: the partition's number.
+        before: the names of its owners before.
+        after: the names of its owners after.
     """
 
     topic: str

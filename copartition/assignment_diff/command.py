@@ -57,17 +57,19 @@ view_options = one_argument(
     "view",
     build_lazily("copartition.assignment_diff.report.model", "View"),
     click.option(
-        "--by", type=click.Choice(["member", "topic", "partition"]), help="What a row of the report is."
+        "--by",
+        type=click.Choice(["member", "topic", "partition"]),
+        help="Whether a row of the report is a member, a topic or a partition.",
     ),
-    only_option("topic", "topic", "Show only topics that match."),
-    only_option("member", "member", "Show only members that match."),
+    only_option("topic", "topic", "Show only topics whose names match."),
+    only_option("member", "member", "Show only members whose names match."),
     click.option(
         "--all",
         "every",
         is_flag=True,
-        help="Show all rows, not the 40 largest changes, and what did not change.",
+        help="Show every row, also what did not change; by default only the 40 largest changes.",
     ),
-    click.option("--reasons", is_flag=True, help="plan: show why the assignor moves each partition."),
+    click.option("--reasons", is_flag=True, help="plan: Show why the assignor moves each partition."),
     parameters=("by", "topic", "member", "every", "reasons"),
 )
 """Options that choose the part of a diff to show; the command gets them as `view`."""
@@ -94,35 +96,36 @@ planning_options = one_argument(
         type=click.IntRange(0, MAX_GROUP_MEMBERS),
         default=0,
         metavar="N",
-        help="plan: members that join.",
+        help="plan: N more members join.",
     ),
     members_option(
         "--add-member",
         "joining",
         id_="CLIENT",
-        text="plan: a member that joins under this client id; repeatable.",
+        text="plan: A member with this client id joins; repeatable.",
     ),
     click.option(
         "--remove-member",
         "remove_members",
         multiple=True,
         metavar="ID",
-        help="plan: a member that leaves; repeatable.",
+        help="plan: This member leaves; repeatable.",
     ),
     click.option(
         "--deploy",
         type=click.Choice(["rolling", "surge"]),
-        help="plan: every member is replaced, one after the other: gone before it is back (rolling), or only "
-        "when the new one has joined (surge).",
+        help="plan: Every member is replaced, one after the other. rolling: it leaves before it comes back; "
+        "surge: the new one joins before the old one leaves.",
     ),
     repeated_option(
         "--subscribe",
         read=_subscription,
         build=dict,
         metavar="MEMBER=TOPIC,..",
-        text="A member subscribes to these topics; * is all other members, new ones too; repeatable.",
+        text="A member subscribes to these topics; * means all members that are not named, new ones too. "
+        "Repeatable.",
     ),
-    grow_option("plan: a topic that grows to N partitions; repeatable.", "partitions"),
+    grow_option("plan: A topic grows to N partitions; repeatable.", "partitions"),
     parameters=("add_members", "joining", "remove_members", "deploy", "subscribe", "partitions"),
 )
 """Options that change the group of a plan; the command gets them as `what_if`."""
@@ -133,27 +136,27 @@ planning_options = one_argument(
 @click.argument("after", required=False)
 @output_options("text", "stat", "json", "ndjson", "csv", "markdown", file=True)
 @html_option
-@click.option("-q", "--quiet", is_flag=True, help="Print no report, only set the exit code.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no report; only the exit code tells the result.")
 @view_options
 @click.option(
     "--match",
     type=click.Choice(["auto", "instance-id", "client-id", "host", "member-id", "overlap"]),
     default="auto",
     show_default=True,
-    help="How a member of BEFORE is recognised in AFTER.",
+    help="By what a member of BEFORE is recognised in AFTER; overlap: by its partitions.",
 )
 @check_option("moved_pct<=10")
-@click.option("--strict", is_flag=True, help="Fail (2) if the answer relies on any assumption.")
+@click.option("--strict", is_flag=True, help="End with exit code 2 if the answer relies on any assumption.")
 @group_option
 @planning_options
-@weights_option("for plan:weighted, and for the peak of any change.")
-@strategy_option("plan: a setting of the assignor, such as lag=lag.json of plan:lag-rack")
+@weights_option("For plan:weighted, and for the peak of any change.")
+@strategy_option("plan: A setting of the assignor, such as lag=lag.json of plan:lag-rack")
 @pace_options
 @client_options("The cluster of live:GROUP.")
 @click.option(
     "--save",
     type=click.Path(dir_okay=False),
-    help="File for a snapshot of the plan, the live group or AFTER.",
+    help="Write a snapshot to this file: of the plan; without a plan, of the live group, else of AFTER.",
 )
 @schema_option("copartition.assignment_diff.report.json", "diff_schema")
 @click.version_option(package_name="copartition")
@@ -178,13 +181,15 @@ def diff(
 ) -> int:
     """Show what changes in a consumer group from BEFORE to AFTER.
 
-    Each is a source: a file or - for standard input (what kafka-consumer-groups --describe printed, with or
-    without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, the other side as that assignor
-    would assign it; scenario.yaml#STEP, a step of a simulation; record.ndjson#STEP, a step of what
-    copartition watch has recorded; or capture.txt#STEP, one of several captures of the group in a text. One
-    source is enough if it holds two states: a scenario, a record or several captures (first and last), or a
-    KIP-848 group on its way to its target. Of any other source alone the report
-    says how even it is.
+    BEFORE and AFTER are sources. A source is a file, or - for standard input (a snapshot, or what
+    kafka-consumer-groups --describe printed, with or without --members --verbose); live:GROUP, a group of the
+    cluster; plan:ASSIGNOR, the other side as that assignor would assign it; scenario.yaml#STEP, a step of a
+    simulation; record.ndjson#STEP, a step of what copartition watch has recorded; or capture.txt#STEP, one of
+    several captures of the group in a text.
+
+    BEFORE alone is enough if it holds two states: a scenario, a record or several captures, of which the
+    first and the last state are compared, or a KIP-848 group on its way to its target. If BEFORE holds a
+    single state, the report says how even its loads are.
     """
     _check_rows(output.form, view.by)
     # Help and completion do without these.

@@ -17,59 +17,71 @@ from copartition.kit.number_checks import NumberCheck, read_check
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A diff in numbers; each can be checked by its name.
+    """The numbers of a diff; --check can set a limit on any of them by its name.
 
-    Numbers of members are None if that side does not show them all: those without partitions may be
-    missing.
+    "Before" and "after" are the two sides of the diff. A number of members is None if that side may not show
+    all of its members: a source may leave out members without partitions.
 
     Attributes:
-        members_before: members before, idle ones too.
-        members_after: members after.
-        members_joined: members only after; None if some may have been there before.
-        members_left: members only before; None if some may be there after.
-        idle_before: members without a partition before.
-        idle_after: members without a partition after.
-        partitions: partitions that either side knows.
-        kept: partitions with the same owner.
-        moved: partitions with another owner.
-        moved_least: the same in the best case, where a plan depends on ids that nobody knows: the fewest over
-            the ids that were tried.
-        moved_most: likewise the most.
-        moved_pct: moved partitions in percent of all.
-        assigned: partitions that gained an owner.
-        unassigned: partitions that lost their owner.
-        added: partitions the topics have grown by.
-        removed: partitions the topics no longer have.
-        conflicts: partitions with two owners.
-        unowned: partitions that nobody has after.
-        needed_moves: the fewest moves to any valid assignment with every load between the fewest and the most
-            of after, under the subscriptions of after; None if there is none, or where partitions have two
-            owners after.
-        needed_moves_exact: whether that is exact; else subscriptions or members are unknown, and at least so
-            many were needed. Where no more than these moved, it is.
-        avoidable_moves: moved - needed_moves; at most so many where that is not exact.
-        fullest: most partitions of a member after.
-        needed_fullest: the same where the greatest load is the least there is, under the subscriptions of
-            after; None if partitions have two owners after, or not all members are known.
-        needed_fullest_exact: whether that is exact; else subscriptions are unknown, and the fullest has at
-            least so many. Where it has no more than these, it is.
-        topic_fullest: most partitions of one topic on one member after, of the topic where that is furthest
-            above its fair share; None if partitions have two owners after.
-        needed_topic_fullest: the same where that topic is spread evenly over its subscribers; likewise.
-        needed_topic_fullest_exact: whether that is exact; else subscriptions or members are unknown, and at
-            least so many are needed.
-        peak: by weights: the largest load of a member after, in multiples of the mean; None without weights,
-            or where members, partitions or owners of after are unknown.
-        needed_peak: no assignment has a lower one; likewise.
-        spread_before: most partitions of a member minus fewest, before.
-        spread_after: the same after.
-        stickiness: kept partitions as a share of those with an owner on both sides; 1 if there are none.
-        lag_moved: records waiting in moved partitions, which a cold owner will read; one with a lag below
-            zero has none. None if no lag of them is known.
-        lag_moved_exact: whether that is exact; else the lag of some moved partitions is unknown, and at least
-            so many are waiting.
-        lag_unowned: records waiting in partitions that nobody reads after; None if no lag of them is known.
-        lag_unowned_exact: as `lag_moved_exact`.
+        members_before: members before, including those without a partition.
+        members_after: members after, including those without a partition.
+        members_joined: members that are only on the side after; None if some of them may have been there
+            before.
+        members_left: members that are only on the side before; None if some of them may still be there after.
+        idle_before: members that had no partition before.
+        idle_after: members that have no partition after.
+        partitions: partitions that the side before or the side after has.
+        kept: partitions that have the same owner on both sides.
+        moved: partitions that have an owner on both sides, but not the same.
+        moved_least: the fewest partitions that may move. Equal to `moved`, unless the side after is a plan
+            that depends on member ids that are not known yet; then it is the fewest over the ids that were
+            tried.
+        moved_most: the most partitions that may move. Equal to `moved`, unless the side after is a plan that
+            depends on member ids that are not known yet; then it is the most over the ids that were tried.
+        moved_pct: moved partitions in percent of `partitions`.
+        assigned: partitions that had no owner before and have one after.
+        unassigned: partitions that had an owner before and have none after.
+        added: partitions by which topics have grown.
+        removed: partitions that their topics no longer have.
+        conflicts: partitions that have two owners on one side.
+        unowned: partitions that have no owner after.
+        needed_moves: the fewest moves from the owners before to any valid assignment that is as balanced as
+            the side after: under the subscriptions after, every load is between the smallest and the largest
+            load after. None if there is no such assignment, or if a partition has two owners after.
+        needed_moves_exact: whether `needed_moves` is exact. If not, subscriptions or members are unknown, and
+            `needed_moves` is a lower bound. A lower bound that equals `moved` counts as exact.
+        avoidable_moves: `moved` minus `needed_moves`, at least 0; an upper bound if `needed_moves` is not
+            exact. None if `needed_moves` is None.
+        fullest: the most partitions that one member has after.
+        needed_fullest: the fewest partitions that the fullest member can have in any assignment under the
+            subscriptions after. None if a partition has two owners after, or if not all members after are
+            known.
+        needed_fullest_exact: whether `needed_fullest` is exact. If not, subscriptions are unknown, and
+            `needed_fullest` is a lower bound. A lower bound that equals `fullest` counts as exact.
+        topic_fullest: the most partitions of one topic that one member has after. The topic is the one where
+            this number is furthest above an even share. None if a partition has two owners after.
+        needed_topic_fullest: the most partitions that one member would have of the same topic if that topic
+            were spread evenly over its subscribers. None if a partition has two owners after.
+        needed_topic_fullest_exact: whether `needed_topic_fullest` is exact. If not, subscriptions or members
+            are unknown, and `needed_topic_fullest` is a lower bound. A lower bound that equals
+            `topic_fullest` counts as exact.
+        peak: the largest load of a member after, by weights, in multiples of the mean load. None without
+            weights, if not all members or partitions after are known, or if a partition has two owners after.
+        needed_peak: a lower bound: no assignment has a lower `peak`. None if `peak` is None.
+        spread_before: the most partitions of a member minus the fewest, before. None if not all members are
+            known.
+        spread_after: the most partitions of a member minus the fewest, after. None if not all members are
+            known.
+        stickiness: the share of partitions that kept their owner, from 0 to 1, among those that have an owner
+            on both sides. 1 if there are none of these.
+        lag_moved: records that wait in moved partitions, which the new owners will read. A lag below 0 counts
+            as 0. None if the lag of no moved partition is known.
+        lag_moved_exact: whether the lag of all moved partitions is known. If not, `lag_moved` is a lower
+            bound.
+        lag_unowned: records that wait in partitions that have no owner after. None if no lag of these
+            partitions is known.
+        lag_unowned_exact: whether the lag of all partitions without an owner after is known. If not,
+            `lag_unowned` is a lower bound.
     """
 
     members_before: int | None

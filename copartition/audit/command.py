@@ -27,7 +27,7 @@ HELP_END = end_of_help(__package__)
 @client_options("The cluster.")
 @reading_options
 @key_type_options
-@click.option("--all", "every", is_flag=True, help="Show every range of offsets, not the first 40.")
+@click.option("--all", "every", is_flag=True, help="Show every range of offsets instead of the first 40.")
 @output_options("text", "json", "markdown")
 @schema_option("copartition.audit.report", "audit_schema")
 def audit(
@@ -41,8 +41,9 @@ def audit(
 ) -> int:
     """Find who wrote a topic: the rule and the partition count that explain where its records are.
 
-    Reads a sample of the keys, or every key with --full. It joins no group, commits nothing and creates
-    nothing. Earlier partition counts of a topic need not be given: they follow from where its records are.
+    The command reads a sample of the keys, or every key with --full. It joins no group, commits nothing and
+    creates nothing. Earlier partition counts of a topic need not be given: they follow from where its
+    records are.
     """
     if not config.get("bootstrap.servers"):
         raise click.UsageError("name the cluster with -b HOST:PORT")

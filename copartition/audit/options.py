@@ -162,7 +162,7 @@ def _registry(ctx: click.Context, option: click.Parameter, values: tuple[str, ..
 reading_options = one_argument(
     "selection",
     _choose_records,
-    click.option("--full", is_flag=True, help="Read every record, not a sample."),
+    click.option("--full", is_flag=True, help="Read every record instead of a sample."),
     click.option(
         "--last", type=click.IntRange(1), metavar="N", help="Read the last N offsets of each partition."
     ),
@@ -170,21 +170,21 @@ reading_options = one_argument(
         "--since",
         callback=_since,
         metavar="TIME",
-        help="Read what was written since, 2026-01-31T12:00 in UTC.",
+        help="Read records with timestamps from this time on, such as 2026-01-31T12:00, which is in UTC.",
     ),
     click.option(
         "--only-partitions",
         "partitions",
         callback=_partitions,
         metavar="0,3-5",
-        help="Read these partitions only.",
+        help="Read only these partitions.",
     ),
     click.option(
         "--isolation",
         type=click.Choice(["read-uncommitted", "read-committed"]),
         default="read-uncommitted",
         show_default=True,
-        help="Whether records of open and aborted transactions count.",
+        help="read-committed leaves out records of open and aborted transactions.",
     ),
 )
 """The options that select records; a command gets them as one argument, `selection`."""
@@ -195,15 +195,15 @@ key_type_options = one_argument(
     click.option(
         "--key-type",
         type=click.Choice([*PLAIN, *WITH_REGISTRY]),
-        help="Decode sampled keys, to find equal keys with different bytes; of protobuf, messages are "
-        "compared whatever schema id stands before them.",
+        help="How to decode sampled keys, to find equal keys with different bytes. protobuf: messages are "
+        "compared without the schema ids in front of them.",
     ),
     click.option(
         "--registry",
         callback=_registry,
         multiple=True,
         metavar="URL|KEY=VALUE",
-        help="The schema registry, and settings of confluent-kafka's client of it; repeatable.",
+        help="The URL of the schema registry, or a setting of confluent-kafka's registry client; repeatable.",
     ),
 )
 """The options of decoding keys; a command gets them as one argument, `keys`."""

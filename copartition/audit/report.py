@@ -345,7 +345,7 @@ class AuditedForm(TypedDict):
     """One form of keys.
 
     Attributes:
-        example: one such key in hexadecimal; of a long one, its first bytes.
+        example: a key of this form in hexadecimal; only its first bytes if it is long.
     """
 
     name: str
@@ -359,9 +359,10 @@ class HotKeyData(TypedDict):
     """A key with many records.
 
     Attributes:
-        key: its bytes in hexadecimal.
-        partition: where these records are; the same key elsewhere is another entry.
-        rows: how many there are, at least.
+        key: the key's bytes in hexadecimal.
+        partition: the partition of these records. If the key is in another partition, too, that is another
+            entry.
+        rows: the number of its records in this partition; a lower bound if `hottest_error` is above 0.
     """
 
     key: str
@@ -373,10 +374,11 @@ class AuditData(TypedDict):
     """The audit of one topic: who wrote it.
 
     Attributes:
-        settled: whether one writer over the topic's own count explains what was read, except for strays.
+        settled: whether one writer over the topic's own partition count explains what was read, except for
+            strays.
         verdict: the answer in a sentence.
-        remarks: what to know besides the answer, in sentences.
-        tried: how many writers were tried.
+        remarks: further sentences about what was found.
+        tried: how many writers were tried: rules with partition counts.
     """
 
     topic: str
@@ -400,8 +402,8 @@ class AuditDocument(TypedDict):
     """The audits of some topics.
 
     Attributes:
-        format_version: of this document; a minor version adds fields, never renames any.
-        topics: an audit of each, in the order in which they were named.
+        format_version: the version of this format; a minor version adds fields and never renames one.
+        topics: the audit of each topic, in the order in which they were named.
     """
 
     format_version: str

@@ -57,12 +57,12 @@ class Records(NamedTuple):
 
 @dataclass(frozen=True, order=True)
 class Writer:
-    """A rule with a partition count: what a record's partition shows of the client that wrote it.
+    """A client rule with a partition count: all that a record's partition shows of its writer.
 
     Attributes:
         profile: the first profile with this rule, a name in `partitioning.profiles.PROFILES`.
         same_rule: every profile that places keyed records by this rule.
-        num_partitions: the partition count.
+        num_partitions: the partition count over which it places records.
     """
 
     profile: str
@@ -72,21 +72,21 @@ class Writer:
 
 @dataclass(frozen=True)
 class Span:
-    """Offsets of one partition and the writer that explains them best.
+    """A range of offsets of one partition, and the writer that explains its records best.
 
     Attributes:
-        partition: the partition.
-        first: lowest offset that was read.
-        last: highest offset that was read.
-        first_ms: lowest timestamp of the span, None if no record has one.
-        last_ms: highest timestamp of the span, None if no record has one.
-        writer: the best explanation; None if the span has no keyed record.
-        rows: records read.
-        keyless: how many of them have no key or an empty one; these are not evidence.
-        explained: keyed records that are where the writer puts them.
-        missed: offsets of a few keyed records that are elsewhere.
-        rivals: writers with another rule or count that explain as many records: nothing shows which of them
-            wrote.
+        partition: the partition's number.
+        first: the lowest offset that was read.
+        last: the highest offset that was read.
+        first_ms: the lowest timestamp of the range, in milliseconds since 1970; None if no record has one.
+        last_ms: the highest timestamp of the range, in milliseconds since 1970; None if no record has one.
+        writer: the writer that explains most of its records; None if no record of the range has a key.
+        rows: the number of records that were read.
+        keyless: how many of these records have no key or an empty one; they show nothing about the writer.
+        explained: how many keyed records are where the writer puts them.
+        missed: the offsets of a few keyed records that are elsewhere.
+        rivals: writers with another rule or count that explain as many records, so nothing shows which of
+            them wrote.
     """
 
     partition: int
@@ -104,11 +104,11 @@ class Span:
 
 @dataclass(frozen=True)
 class Share:
-    """The part of a topic that a writer explains, wherever it is.
+    """The records of a topic that a writer explains, in whatever partitions they are.
 
     Attributes:
         writer: the writer.
-        rows: keyed records that it explains and that no writer found before it does.
+        rows: how many keyed records it explains, without those that a writer before it in the list explains.
     """
 
     writer: Writer
@@ -128,12 +128,13 @@ class KeyForm:
     """One form of keys that a topic holds.
 
     Attributes:
-        name: "registry" (a schema registry's frame), "json", "text", "int32", "int64", "uuid", "uuid-text",
-            "decimal" (digits as text), or "bytes" where none of these fits all.
-        rows: keyed records of this form.
-        schema_ids: schema ids seen in registry frames, ascending; empty for other forms.
-        example: one such key; of a long one, its first bytes.
-        maybe: other forms that fit these keys as well: nothing shows which one they have.
+        name: "registry" (framed for a schema registry), "json", "text", "int32", "int64", "uuid",
+            "uuid-text", "decimal" (digits as text), or "bytes" if none of these fits all keys.
+        rows: the number of keyed records with keys of this form.
+        schema_ids: the schema ids in the frames of these keys, ascending; empty for forms other than
+            "registry".
+        example: a key of this form; only its first bytes if it is long.
+        maybe: other forms that fit these keys as well, so nothing shows which form is the right one.
         sample: a few hundred of the keys, chosen by what they say, for `logical.find_respelled`.
         meanings: what each of these keys says, if they were decoded; else empty, and `logical.logical_key`
             tells.
@@ -153,13 +154,14 @@ class Coverage:
     """The part of a topic that was read.
 
     Attributes:
-        kind: "full": every record there was when reading began; "last", "since": the end of each partition;
-            "sample": parts of each partition; "partitions": not all partitions.
-        read: records read.
-        present: records between the first and the last offset of all partitions when reading began, an upper
-            bound where the topic is compacted or has transaction markers.
-        partitions: partitions that were read, ascending.
-        text: what was left out, in words, for example "the last 10,000 offsets of each of 12 partitions".
+        kind: "full": every record that existed when reading began; "last" or "since": the end of each
+            partition; "sample": parts of each partition; "partitions": only some partitions.
+        read: the number of records that were read.
+        present: the number of offsets from the first to the last of all partitions when reading began. There
+            are fewer records if the topic is compacted or has transaction markers.
+        partitions: the numbers of the partitions that were read, ascending.
+        text: what was read and what was left out, in words, for example "the last 10,000 offsets of each of
+            12 partitions".
     """
 
     kind: Literal["full", "last", "since", "sample", "partitions"]
@@ -174,24 +176,27 @@ class TopicAudit:
     """The audit of a topic: who wrote it, as far as its records tell.
 
     Attributes:
-        topic: its name.
-        num_partitions: its partition count when reading began.
-        spans: the ranges of offsets of every partition, by partition and offset.
-        forms: forms of the keys, most frequent first.
-        coverage: what was read.
-        certainty: "sure": one writer (or one after another) explains all that was read, and no rival does;
-            "likely": the same, except for strays; "mixed": several clients at once; "none": no rule tried
-            explains the records; "unknown": too few keyed records to tell rules apart.
+        topic: the topic's name.
+        num_partitions: the topic's partition count when reading began.
+        spans: the ranges of offsets of all partitions that were read, sorted by partition and offset.
+        forms: the forms of the keys, the most frequent first.
+        coverage: which part of the topic was read.
+        certainty: "sure": one writer, or one after another, explains all that was read, and no rival does;
+            "likely": the same except for strays; "mixed": several kinds of client wrote at the same time, or
+            the writers that were found explain too few records; "none": no rule that was tried explains the
+            records; "unknown": there are too few keyed records to tell rules apart.
         tried: how many writers were tried.
-        compacted: whether `cleanup.policy` has "compact"; None if it was not asked.
-        shares: the writers that were found, the one with the most records first. If clients wrote at the same
-            time, this is all that the data shows.
-        hottest: the ten keys with the most records, and the three of each partition, most first. A key in two
-            partitions is one key in each. None if keys were not counted.
-        hottest_error: how many records more than its count each of them may have; 0: the counts are exact.
-        header_schemas: GUIDs of key schemas that headers of records name, ascending; their serializer sends
-            the schema's id there and not in the key. Empty if no record that was looked at has such a header,
-            or headers were not read.
+        compacted: whether `cleanup.policy` of the topic contains "compact"; None if the cluster was not
+            asked.
+        shares: the writers that were found, the one with the most records first. If several clients wrote at
+            the same time, the data shows no more than this.
+        hottest: the keys with the most records, most first: ten of the topic and three of each partition. A
+            key that is in two partitions is in this list once for each. None if keys were not counted.
+        hottest_error: the number of records that each of these keys may have in addition to its count; 0 if
+            the counts are exact.
+        header_schemas: the GUIDs of key schemas in the headers of records, ascending: the serializer sends
+            the schema's id in a header and not in the key. Empty if no record that was looked at has such a
+            header, or if headers were not read.
     """
 
     topic: str

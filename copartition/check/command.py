@@ -41,13 +41,17 @@ HELP_END = end_of_help(__package__, CHECKS=CHECKS)
     "writers",
     multiple=True,
     metavar="TOPIC=CLIENT[,SETTING=VALUE..]",
-    help="A client that writes a topic: the verdict without reading; repeatable.",
+    help="A client that writes a topic: judge by the clients' settings, without reading records; repeatable.",
 )
-@grow_option("A topic that would grow to N partitions: shows which joins break, reads nothing; repeatable.")
+@grow_option(
+    "A topic that would grow to N partitions: show which joins break, without reading records; repeatable."
+)
 @click.option(
-    "--join", "joins", multiple=True, metavar="A,B", help="With --grow: topics that are joined; repeatable."
+    "--join", "joins", multiple=True, metavar="A,B", help="With --grow: the topics of a join; repeatable."
 )
-@topics_option("With --grow or --writer: a topic has N partitions, if no cluster is named; repeatable.")
+@topics_option(
+    "With --grow or --writer: this topic has N partitions now, whatever a cluster says; repeatable."
+)
 @check_option("apart<=0")
 @output_options("text", "json", "markdown", file=True)
 @schema_option("copartition.check.report", "check_schema")
@@ -66,9 +70,9 @@ def check(
 ) -> int:
     """Can these TOPICs be joined partition by partition?
 
-    Reads keys of the topics and compares partition counts, the rules by which records were placed, growth,
-    and forms of keys. Then it compares the keys: how many that are in both topics have different partition
-    numbers. It joins no group, commits nothing and creates nothing.
+    The command reads keys of the topics. It compares the partition counts, the rules by which records were
+    placed, the topics' growth and the forms of the keys. Then it counts the keys that are in more than one
+    topic, but at different partition numbers. It joins no group, commits nothing and creates nothing.
     """
     if writers and grow:
         raise click.UsageError("--grow asks what growth breaks, --writer who writes; give one of them")

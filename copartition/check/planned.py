@@ -177,12 +177,12 @@ class PlannedJoin:
     """A join before and after topics grow.
 
     Attributes:
-        topics: its topics.
-        before: their partition counts now.
-        after: their counts after the topics of the plan have grown, and no others.
-        fate: "breaks": counts are equal now and differ after; "broken": they differ now and after; "moves":
-            counts are equal, but keys change partitions, so that their new records do not meet the old ones;
-            "untouched": no topic of it grows.
+        topics: the names of its topics.
+        before: the partition counts of these topics now.
+        after: the partition counts of these topics after the growth that is planned.
+        fate: "breaks": the counts are equal now and differ after; "broken": they differ now and after;
+            "moves": they are equal after, but a topic grows, so keys change partitions, and their new records
+            do not meet the old ones; "untouched": the counts are equal, and no topic of the join grows.
     """
 
     topics: tuple[str, ...]
@@ -196,11 +196,13 @@ class MustGrow:
     """A topic that must grow so that joins keep working.
 
     Attributes:
-        topic: its name.
+        topic: the topic's name.
         before: its partition count now.
-        planned: its count in the plan.
-        needed: the count that it must have.
-        moved: the share of its keys that change partitions, for a rule that spreads keys evenly.
+        planned: its partition count in the plan; the count now if the plan does not name the topic.
+        needed: the partition count that it must have, so that all topics that joins connect with it have one
+            count.
+        moved: the share of its keys that change partitions, from 0 to 1, under a rule that spreads keys
+            evenly.
     """
 
     topic: str

@@ -41,20 +41,24 @@ EXAMPLE_BYTES = 60
 
 @dataclass(frozen=True)
 class JoinNumbers:
-    """A check in numbers, each of which can be limited; null if it was not computed.
+    """The numbers of a check; --check can set a limit on each. A number is null if it was not computed.
 
     Attributes:
-        topics: topics of the join.
-        against: reasons that prove that the join breaks.
-        open: reasons that leave it open.
-        common: keys that are in more than one topic; a lower bound if not all keys were compared.
-        apart: how many of these are at different partition numbers; a lower bound likewise.
-        scattered: keys that are in several partitions of one topic; a lower bound likewise.
-        read: records that were read.
-        present: the most records that the topics can have.
-        breaks: joins that a plan breaks, or that were broken before.
-        moves: joins whose keys a plan moves.
-        exact: whether all keys of all topics were compared.
+        topics: the number of topics of the join.
+        against: the number of reasons that prove that the join breaks.
+        open: the number of reasons that leave the question open.
+        common: the number of keys that are in more than one topic; a lower bound if not all keys were
+            compared.
+        apart: how many of the common keys are at different partition numbers; a lower bound if not all keys
+            were compared.
+        scattered: the number of keys that are in several partitions of one topic; a lower bound if not all
+            keys were compared.
+        read: the number of records that were read.
+        present: the number of records in all topics; an upper bound if a topic is compacted or has
+            transactions.
+        breaks: the number of joins that a plan breaks or that are broken already.
+        moves: the number of joins whose keys a plan moves.
+        exact: whether all keys of all topics were compared; true if no keys had to be compared.
     """
 
     topics: int | None = None
@@ -308,7 +312,7 @@ class KeyData(TypedDict):
 
     Attributes:
         text: the key as text; null if it is not UTF-8.
-        hex: its bytes in hexadecimal.
+        hex: the key's bytes in hexadecimal.
     """
 
     text: str | None
@@ -316,11 +320,12 @@ class KeyData(TypedDict):
 
 
 class ApartData(TypedDict):
-    """A key that is at different partition numbers.
+    """A key that is at different partition numbers in at least two topics.
 
     Attributes:
         key: the key.
-        places: its partition in each topic, in their order; null if a topic does not have it.
+        places: the key's partition in each topic, in the order of `JoinData.topics`; null if the topic does
+            not have the key.
     """
 
     key: KeyData
@@ -328,18 +333,21 @@ class ApartData(TypedDict):
 
 
 class ProofData(TypedDict):
-    """The evidence of the keys themselves.
+    """The result of comparing the keys of the topics.
 
     Attributes:
-        keys: distinct keys of each topic that were compared.
-        common: how many of these are in more than one topic.
-        everywhere: keys that are in every topic; null if they were not counted.
-        apart: how many of the common ones are at different partition numbers.
-        examples: a few of these.
-        scattered: distinct keys of each topic that are in several of its own partitions.
+        keys: the number of distinct keys of each topic that were compared, in the order of `JoinData.topics`.
+        common: how many distinct keys are in more than one topic.
+        everywhere: how many distinct keys are in every topic; null if they were not counted.
+        apart: how many of the common keys are at different partition numbers.
+        examples: a few of the keys that are apart.
+        scattered: for each topic, how many of its keys are in several of its partitions, in the order of
+            `JoinData.topics`.
         complete: whether every key of every topic was compared.
-        hashed: whether keys were compared by 64-bit hashes; if two collide, a key may count as apart.
-        share: the share of all keys that was compared; they are chosen by hash, so alike in every topic.
+        hashed: whether keys were compared by 64-bit hashes. If so, two keys with equal hashes may count as
+            one key that is apart.
+        share: the share of all keys that was compared, from 0 to 1. These keys are chosen by their hashes, so
+            they are the same in every topic.
     """
 
     keys: list[int]
@@ -354,11 +362,12 @@ class ProofData(TypedDict):
 
 
 class RuleData(TypedDict):
-    """A rule with a partition count.
+    """A rule with a partition count, such as that of a client.
 
     Attributes:
-        hash: the hash function.
-        sign: what becomes of its sign.
+        hash: the hash function; "any" if the topic has a single partition.
+        sign: how a negative hash leads to a partition: "mask" clears the sign bit, "unsigned" reads the hash
+            as unsigned, "absolute" drops the sign of the remainder; "any" if this makes no difference.
         num_partitions: the partition count.
     """
 
@@ -368,10 +377,10 @@ class RuleData(TypedDict):
 
 
 class FormData(TypedDict):
-    """A form of keys.
+    """One form that keys of a topic have.
 
     Attributes:
-        example: one such key.
+        example: a key of this form; only its first bytes if it is long.
     """
 
     name: str
@@ -384,10 +393,10 @@ class TopicData(TypedDict):
     """The audit of one topic: who wrote it.
 
     Attributes:
-        rules: the rules that explain its records, with today's count or an older one.
-        keyed: records with a key.
-        keyless: records without a key, or with an empty one.
-        unexplained: keyed records that are not where one of these rules puts them.
+        rules: the rules that explain the topic's records, with today's partition count or an older one.
+        keyed: how many of the records that were read have a key.
+        keyless: how many of the records that were read have no key or an empty one.
+        unexplained: how many keyed records are not where the rule of their range of offsets puts them.
     """
 
     topic: str
@@ -405,12 +414,13 @@ class JoinData(TypedDict):
     """The verdict on one join.
 
     Attributes:
-        topics: their names.
-        reasons: facts, the deciding ones first.
-        remedies: ways out, the cheapest first; none for "yes".
-        assumed: what the answer takes for granted.
-        proof: what the keys say; null if none were compared.
-        audits: who wrote each topic; none if no topic was read.
+        topics: the names of the topics.
+        reasons: the facts for and against the join, the deciding ones first.
+        remedies: changes that make the join possible or settle the question, the cheapest first; empty if the
+            answer is "yes".
+        assumed: what the answer assumes because nothing shows it.
+        proof: the result of comparing the keys; null if no keys were compared.
+        audits: who wrote each topic; empty if no topic was read.
     """
 
     topics: tuple[str, ...]
@@ -422,13 +432,13 @@ class JoinData(TypedDict):
 
 
 class PlanData(TypedDict):
-    """The effect of growing topics.
+    """The effect of growing topics on joins.
 
     Attributes:
-        plan: the new partition counts.
+        plan: topic -> its new partition count.
         sentences: what breaks and what must be done, in sentences.
-        joins: every join of the set.
-        grow: topics that have to grow.
+        joins: every join that was named, in this order.
+        grow: the topics that have to grow so that joins keep working.
     """
 
     plan: dict[str, int]
@@ -438,17 +448,17 @@ class PlanData(TypedDict):
 
 
 class CheckDocument(TypedDict):
-    """The answer whether topics can be joined partition by partition, or what growth does to joins.
+    """The answer whether topics can be joined partition by partition, or a plan of what growth does to joins.
 
     Attributes:
-        format_version: version of this document; a minor version adds fields, and never renames any.
-        answer: "yes" only if nothing that could break a join was left open; for a plan, "yes" if no join is
-            touched.
+        format_version: the version of this format; a minor version adds fields and never renames one.
+        answer: for a join, "yes" only if nothing that could break it was left open; for a plan, "yes" only if
+            it touches no join and no join is broken already.
         verdict: the answer in a sentence.
-        join: the verdict on one join; null for a plan.
-        plan: what happens to a set of joins; null for a verdict.
-        numbers: the numbers that can be limited; null if they were not computed.
-        checks: the limits that were given.
+        join: the verdict on one join; null if the document is a plan.
+        plan: what happens to a set of joins if topics grow; null if the document is a verdict.
+        numbers: the numbers on which --check can set a limit.
+        checks: the limits of --check, and whether each holds.
     """
 
     format_version: str

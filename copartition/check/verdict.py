@@ -74,12 +74,12 @@ class JoinReason:
 
     Attributes:
         code: "counts", "rules", "changed-rule", "epochs", "strays", "mixed", "unexplained", "too-few-keys",
-            "no-records", "keyless", "forms", "respelled", "keys", "keys-apart", "scattered",
-            "no-common-key", "sample" or "unproved".
-        topics: the topics that it concerns.
-        text: a sentence.
-        weight: "against": it proves that the join breaks; "open": it leaves the question open; "for": it is
-            as it must be.
+            "no-records", "keyless", "forms", "respelled", "keys", "keys-apart", "scattered", "no-common-key",
+            "sample" or "unproved".
+        topics: the names of the topics that the fact is about.
+        text: the fact in a sentence.
+        weight: "against": the fact proves that the join breaks; "open": it leaves the question open; "for":
+            it speaks for the join.
     """
 
     code: str
@@ -112,9 +112,9 @@ class Remedy:
     """A change that makes a join possible, or that settles whether it is.
 
     Attributes:
-        topic: the topic to be rewritten, or whose writer must be changed.
-        text: what to do, with the records that it concerns.
-        command: the command or setting that does it, None if there is none.
+        topic: the topic that must be rewritten or read, or whose writer must be changed.
+        text: what to do, in words.
+        command: the command or setting for it; None if there is none.
     """
 
     topic: str

@@ -47,11 +47,11 @@ class Range:
 
 
 class Span(TypedDict):
-    """A range over several runs, in JSON.
+    """The least and the most of a figure over several runs.
 
     Attributes:
-        least: the least; null: without end.
-        most: the most; null: without end.
+        least: the least value; null if the figure has no end in any run, as a pause that never ends.
+        most: the greatest value; null if the figure has no end in at least one run.
     """
 
     least: float | None
@@ -59,13 +59,14 @@ class Span(TypedDict):
 
 
 class StopsJson(TypedDict):
-    """The answer in JSON: what happens to a group, and what that stops; `Stops` describes the other fields.
+    """An event of a group, and figures of what it stops.
 
     Attributes:
-        evidence: the sources of the figures.
+        evidence: the sources of the figures: the strategy and the runs of the simulator.
         assumed: what the runs assume, one sentence each.
     """
 
+    # The JSON schema takes the descriptions of the other fields from `Stops`.
     happens: str
     pace: str
     protocol: str
@@ -89,20 +90,25 @@ class Stops:
     """The answer: what happens to a group, and what that stops, with the least and the most of each figure.
 
     Attributes:
-        happens: what happens, as in `Happening.name`: "rolling", "crash pod-1".
-        pace: how fast it happens and what takes time, in the words of the assumptions.
-        protocol: the group's rebalance protocol: "eager", "cooperative" or "consumer".
-        protocol_after: the protocol at the end; it differs after bounces to another kind of strategy.
-        runs: the number of runs, with consecutive seeds from the scenario's own on.
-        partitions: the number of partitions that the group reads before.
+        happens: what happens to the group, in words such as "rolling" or "crash pod-1"; see `Happening.name`.
+        pace: how fast it happens and what takes time, in words.
+        protocol: the rebalance protocol of the group: "eager", "cooperative" or "consumer".
+        protocol_after: the rebalance protocol at the end; it differs from `protocol` only if rolling bounces
+            bring the group to a strategy with another protocol.
+        runs: the number of runs of the simulator. They have consecutive seeds, beginning with that of the
+            scenario.
+        partitions: the number of partitions that the group reads before the event.
         rebalances: the number of rebalances.
-        partition_seconds: for how long no member reads a partition, summed over partitions.
-        longest_pause_ms: the longest time for which a partition that had a reader has none.
-        stopped_at_once: the most partitions at one time that no member reads.
-        all_stopped: how often no member reads any partition.
-        new_partitions: the number of new partitions.
-        new_ms: the longest time until a new partition is read; 0 if none is new.
-        static_restarts: the number of static members that are restarted; their partitions wait meanwhile.
+        partition_seconds: for how long no member reads a partition, in seconds, summed over partitions.
+        longest_pause_ms: the longest time, in milliseconds, for which no member reads a partition that had a
+            reader.
+        stopped_at_once: the most partitions that no member reads at the same time.
+        all_stopped: how many times no member reads any partition.
+        new_partitions: the number of partitions by which topics grow.
+        new_ms: the longest time, in milliseconds, until a new partition is read; 0 if there is no new
+            partition.
+        static_restarts: the number of static members that are restarted. Their partitions wait until they are
+            back.
         ground: the strategy and the runs, and what these assume.
     """
 

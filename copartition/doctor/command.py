@@ -48,28 +48,40 @@ def _joined_topics(ctx: click.Context, option: click.Parameter, text: str | None
 )
 @click.argument("source", metavar="GROUP", required=False)
 @click.option(
-    "--all-groups", is_flag=True, help="Every group of the cluster that this user may see, the worst first."
+    "--all-groups",
+    is_flag=True,
+    help="Examine every group of the cluster that this user may see, and show the worst first.",
 )
-@time_option("--interval", "Time between the two looks; longer than auto.commit.interval.ms.", default="10s")
+@time_option(
+    "--interval",
+    "Time between the two looks at the group; choose it longer than auto.commit.interval.ms.",
+    default="10s",
+)
 @click.option(
-    "--lag", type=click.IntRange(0), default=10_000, show_default=True, help="Lag that a partition may have."
+    "--lag",
+    type=click.IntRange(0),
+    default=10_000,
+    show_default=True,
+    help="The most records that a healthy partition may lag behind.",
 )
-@time_option("--waiting", "How long a record may wait until it is read.", default="10min")
+@time_option("--waiting", "The longest time that a record may wait until it is read.", default="10min")
 @click.option(
     "--hot",
     type=FiniteRange(0, 1),
     default=0.5,
     show_default=True,
-    help="Part of the writes one partition may get.",
+    help="The largest share of the written records that one partition may get.",
 )
 @click.option(
     "--join",
     "joined",
     metavar="A,B",
     callback=_joined_topics,
-    help="Topics that are joined by partition.",
+    help="Topics that are joined partition by partition.",
 )
-@set_option("A timeout of the consumers, such as session.timeout.ms=10000: a classic group's no broker tells")
+@set_option(
+    "A timeout of the consumers, such as session.timeout.ms=10000, which no broker shows of a classic group"
+)
 @group_option
 @client_options("The cluster.")
 @output_options("text", "json", "prometheus", file=True)
@@ -89,13 +101,13 @@ def doctor(
     output: Output,
     html: str | None,
 ) -> int:
-    """Say what is wrong with a group, why it matters and what to do; what cannot be known is "unknown".
+    """Show what is wrong with a group, why it matters and what to do. A check that cannot tell is "unknown".
 
-    GROUP is a group of a cluster, which is looked at twice and only read, or a file or - that
-    copartition snapshot reads.
+    GROUP is a group of a cluster, which is looked at twice and only read; or a file of a group, as
+    copartition snapshot takes it; or - for standard input.
 
-    Exit code: 0 healthy; 1 something is found; 2 nothing is, but the state, the readers or the lag are
-    unknown, or a group could not be read.
+    Exit code: 0 the group is healthy; 1 something is wrong; 2 nothing was found, but the state, the readers
+    or the lag are unknown, or a group could not be read.
     """
     from pathlib import Path  # noqa: PLC0415 - help and completion do without
 

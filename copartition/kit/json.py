@@ -11,7 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from copartition.kit.evidence import Ground, Missing
-from copartition.kit.words import attribute_texts, utc
+from copartition.kit.words import attribute_texts, type_text, utc
 from partitioning.kit.packages import needs
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
         if "properties" not in definition:  # an enumeration has values instead
             continue
         type_, properties = types[name_of_type], definition["properties"]
+        definition["description"] = type_text(type_)
         # The cache that msgspec leaves on a class cannot be pickled, and some of these classes are sent to
         # Spark by value.
         if "__msgspec_cache__" in vars(type_):
@@ -111,14 +112,14 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
 
 
 class CheckResult(TypedDict):
-    """A limit of --check.
+    """A limit of --check, and whether it holds.
 
     Attributes:
-        name: the name of the number in the summary.
+        name: the name of the number that is limited.
         comparison: one of <= >= == != < >.
-        limit: the limit that the number is compared with.
-        value: the number.
-        passed: whether the number is within the limit.
+        limit: the limit with which the number is compared.
+        value: the value of the number.
+        passed: whether the comparison holds.
     """
 
     name: str

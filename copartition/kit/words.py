@@ -242,12 +242,23 @@ def first_of(names: Sequence[str], most: int) -> str:
 
 
 _ATTRIBUTE = r"(?m)^ +(\w+): (.+(?:\n {8}.+)*)"
+_SECTION = re.compile(r"^(?:Args|Attributes|Returns|Yields|Raises):$|^>>> ", re.MULTILINE)
 
 
 def attribute_texts(type_: type) -> dict[str, str]:
-    """Return the descriptions under "Attributes:" in the docstring of a class."""
+    """Return the descriptions under "Attributes:" in the docstring of a class, as a schema shows them."""
     attributes = (getdoc(type_) or "").partition("\nAttributes:\n")[2].partition("\n\n")[0]
-    return {name: " ".join(text.split()) for name, text in re.findall(_ATTRIBUTE, attributes)}
+    return {name: _in_json(text) for name, text in re.findall(_ATTRIBUTE, attributes)}
+
+
+def type_text(type_: type) -> str:
+    """Return the docstring of a class up to its first section or example, as a schema shows it."""
+    return _in_json(_SECTION.split(getdoc(type_) or "", maxsplit=1)[0])
+
+
+def _in_json(text: str) -> str:
+    """Return a part of a docstring as one line, with JSON's null for None."""
+    return re.sub(r"\bNone\b", "null", " ".join(text.split()))
 
 
 def key_text(key: bytes, most: int = 60) -> str:

@@ -39,7 +39,7 @@ _NAMED = 5
 @click.argument("before", metavar="[FROM|SOURCE]")
 @click.argument("after", metavar="TO", required=False)
 @click.option(
-    "--all-groups", is_flag=True, help="Every group of the cluster that this user may see, in one table."
+    "--all-groups", is_flag=True, help="Show every group of the cluster that this user may see, in one table."
 )
 @click.option(
     "--client",
@@ -47,8 +47,8 @@ _NAMED = 5
     type=ClientChoice(CLIENTS),
     metavar="|".join(CLIENTS),
     multiple=True,
-    help="A kind of client in the group; repeatable. By default what the source shows, else java. "
-    "confluent-kafka is librdkafka.",
+    help="A kind of client in the group; repeatable. By default the clients that the source shows, else "
+    "java. confluent-kafka counts as librdkafka.",
 )
 @click.option(
     "--migration-policy",
@@ -56,7 +56,7 @@ _NAMED = 5
     type=click.Choice(["disabled", "upgrade", "downgrade", "bidirectional"]),
     default="bidirectional",
     show_default=True,
-    help="group.consumer.migration.policy of the brokers, 4.0 or later.",
+    help="The brokers' group.consumer.migration.policy, which brokers from 4.0 on have.",
 )
 @group_option
 @client_options("The cluster of live:GROUP.")
@@ -74,16 +74,18 @@ def migrate(
     pace: Pace,
     output: Output,
 ) -> int:
-    """Find the safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
+    """Find safe rolling bounces that bring a group from some strategies to others, or why there are none.
 
-    Strategies are named as `copartition assign --list` shows them, several with commas between, the preferred
-    one first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE
-    is a group as assignment-diff takes it: live:GROUP, which also shows its clients, or a file; of it the
-    answer says what the bounces stop, as assignment-diff and simulate do. No source
-    shows the whole list of strategies of a member: name lists if a migration has begun.
+    FROM and TO are names of strategies, as `copartition assign --list` shows them. Put commas between several
+    strategies, the preferred one first: range,roundrobin. uniform and broker-range stand for the consumer
+    protocol (KIP-848).
 
-    Exit code: 0 there is a way, or nothing has to change, 1 no rolling bounce leads there, 2 could not tell
-    or could not run.
+    SOURCE is a group, as assignment-diff takes it: a file, or live:GROUP, which also shows the group's
+    clients. With a SOURCE the answer also says what the bounces stop. No source shows all strategies of a
+    member, so if a migration has begun, give the strategies of the members as FROM.
+
+    Exit code: 0 there is a way, or nothing has to change; 1 no rolling bounce leads there; 2 the answer is
+    unknown, or the command could not run.
     """
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - unused by --help
     from copartition.migrate.migration import plan_migration  # noqa: PLC0415 - likewise

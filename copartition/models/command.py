@@ -54,37 +54,40 @@ def model() -> None:
     "--rate",
     type=FiniteRange(1e-6, 1e9),
     metavar="N",
-    help="Records a second, at random times.",
+    help="The number of records a second, which are sent at random times.",
 )
 @click.option(
     "--stream",
     "source",
     type=click.Path(exists=True, dir_okay=False),
-    help="Recorded records instead: CSV with time_ms, value_bytes, and key or partition.",
+    help="Instead of --rate, a file of records: CSV with time_ms, value_bytes, and key or partition.",
 )
-@count_option("--value-bytes", "With --rate: bytes of each value.", least=0)
-@count_option("--key-bytes", "With --rate: bytes of each key; keys spread evenly. Without it there are none.")
+@count_option("--value-bytes", "With --rate: the size of each value in bytes.", least=0)
+@count_option(
+    "--key-bytes",
+    "With --rate: the size of each key in bytes; keys are spread evenly. By default records have no keys.",
+)
 @partitions_option("Partitions of the topic.", 100_000, required=True)
-@count_option("--brokers", "Brokers, which lead the partitions in turn.", default=3)
+@count_option("--brokers", "The number of brokers, which lead the partitions in turn.", default=3)
 @ms_option(
     "--round-trip",
-    "Time from a request to its answer on an idle broker, replication included.",
+    "Time from a request to its answer if the broker is idle, replication included.",
     default=1.0,
 )
-@ms_option("--request-time", "Broker time per request.", default=0.0)
+@ms_option("--request-time", "Time for which a request occupies the broker.", default=0.0)
 @click.option(
     "--limit",
     type=FiniteRange(0, 2**31 - 1, min_open=True),
     required=True,
     metavar="MS",
-    help="Time from send to acknowledgement.",
+    help="The longest time that a record may take from send to acknowledgement.",
 )
 @click.option(
     "--percentile",
     type=FiniteRange(0, 100, min_open=True),
     default=99.0,
     show_default=True,
-    help="Percentile of the latency that stays under --limit.",
+    help="The percentile of the latency that must stay under --limit.",
 )
 @click.option(
     "--client",
@@ -93,7 +96,7 @@ def model() -> None:
     multiple=True,
     help="The client whose rules and defaults apply; repeatable, all clients by default.",
 )
-@seed_option("Seed of the random record stream.", default=0)
+@seed_option("Seed of the random stream of records.", default=0)
 @output_options("text", "json")
 def batching(
     *,
@@ -113,10 +116,10 @@ def batching(
 ) -> int:
     """Find the linger.ms and batch.size that keep latency under a limit with the fewest requests.
 
-    A model runs the records through the rules of each client, with each pair of settings. What retries and
-    idempotence do under faults, copartition model delivery says.
+    A model runs the records through the rules of each client, with each pair of settings. The effect of
+    retries and idempotence under faults is shown by copartition model delivery.
 
-    Exit code: 0 each client has such settings, 1 one has none, 2 could not run.
+    Exit code: 0 each client has such settings; 1 a client has none; 2 the command could not run.
     """
     if (rate is None) == (source is None):
         raise click.UsageError("give the records with --rate or with --stream")
@@ -180,18 +183,29 @@ def _share_option(name: str, text: str) -> Decorator:
         "copartition model delivery --client librdkafka --idempotence --refused 0.02 --in-flight 5",
     )
 )
-@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
+@click.option(
+    "--acks",
+    type=click.Choice(["all", "1", "0"]),
+    default="all",
+    show_default=True,
+    help="Which replicas have a batch when the broker answers: all in sync, the leader's, or none for sure.",
+)
 @click.option(
     "--idempotence/--no-idempotence",
     default=None,
-    help="By default what the client does: Java where acks and retries allow it, librdkafka never.",
+    help="Whether the producer is idempotent. By default Java's is if acks and retries allow it, and "
+    "librdkafka's is not.",
 )
 @count_option(
     "--in-flight",
-    "Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
+    "The most requests on the way at a time. By default 5; for librdkafka without idempotence a million.",
 )
-@count_option("--retries", "How often a request is sent again; by default without limit.", least=0)
-@ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.", "delivery_timeout_ms")
+@count_option("--retries", "The most times that a request is sent again; by default without limit.", least=0)
+@ms_option(
+    "--delivery-timeout",
+    "The time until a batch counts as failed; by default 120,000 for Java, 300,000 for librdkafka.",
+    "delivery_timeout_ms",
+)
 @click.option(
     "--client",
     type=ClientChoice(PRODUCERS),
@@ -199,22 +213,29 @@ def _share_option(name: str, text: str) -> Decorator:
     show_default=True,
     help="The client whose rules and defaults apply.",
 )
-@_share_option("--refused", "Requests answered with a retriable error.")
-@_share_option("--request-lost", "Connections that break before the leader reads the request.")
-@_share_option("--ack-lost", "Connections that break after it was written, before the answer.")
+@_share_option("--refused", "Share of requests, from 0 to 1, that the leader answers with a retriable error.")
+@_share_option("--request-lost", "Share of requests whose connection breaks before the leader reads them.")
+@_share_option(
+    "--ack-lost",
+    "Share of requests whose connection breaks after the leader wrote the batch, before it answered.",
+)
 @ms_option(
     "--leader-change",
-    "A follower takes over at this time, with what it has; repeatable.",
+    "At this time a follower becomes the leader, with the records that it has copied; repeatable.",
     "leader_changes",
     many=True,
 )
-@ms_option("--unclean", "Followers copy nothing from this time on, and the next change of leader is unclean.")
-@count_option("--batches", "Batches of each run.", default=200)
-@count_option("--runs", "Runs of the model.", default=50)
+@ms_option("--unclean", "From this time on followers copy nothing, so the next change of leader is unclean.")
+@count_option("--batches", "The number of batches of each run.", default=200)
+@count_option("--runs", "The number of runs of the model.", default=50)
 @ms_option("--batch-interval", "Time from one batch to the next.", "interval", default=1.0)
-@ms_option("--round-trip", "Time to the leader and back, without replication.", default=5.0)
-@ms_option("--replication", "Time until a leader knows that followers have what it wrote.", default=5.0)
-@seed_option("Decides which requests are hit.", default=0)
+@ms_option(
+    "--round-trip", "Time of a request to the leader and of its answer, without replication.", default=5.0
+)
+@ms_option(
+    "--replication", "Time until the leader knows that followers have copied what it wrote.", default=5.0
+)
+@seed_option("The seed that decides which requests are hit by faults.", default=0)
 @output_options("text", "json")
 def delivery(
     *,
@@ -235,9 +256,11 @@ def delivery(
 ) -> int:
     """Compute how often faults lose, duplicate or reorder a producer's batches.
 
-    A model of the client and of the leader runs many times. Without a fault nothing happens.
+    A model of the client and of the leader runs many times. Give at least one fault: without faults no batch
+    is lost, duplicated or reordered.
 
-    Exit code: 0 no batch is lost, doubled or out of order in any run, 1 one is, 2 could not run.
+    Exit code: 0 no batch is lost, duplicated or out of order in any run; 1 a batch is; 2 the command could
+    not run.
     """
     if unclean is not None and unclean >= min(leader_changes, default=0.0):
         raise click.UsageError("--unclean needs a --leader-change after it")
@@ -304,19 +327,29 @@ def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float
         "copartition model share --members 2 --max-poll-records 10 --batch-records 10 --poison 33=crash",
     )
 )
-@count_option("--members", "Members of the group.", default=1)
+@count_option("--members", "The number of members of the group.", default=1)
 @click.option(
     "--records",
     type=click.IntRange(1, 100_000),
     default=1_000,
     show_default=True,
-    help="Records of the partition.",
+    help="The number of records in the partition.",
 )
-@ms_option("--process", "Time that a member takes for a record.", default=10.0)
+@ms_option("--process", "The time that a member takes to process a record.", default=10.0)
 @count_option("--max-poll-records", "max.poll.records.", default=500)
-@count_option("--batch-records", "Records in a batch of the log; whole batches are acquired.", default=1)
-@click.option("--each", is_flag=True, help="Acknowledge each record when it is done, not with the next poll.")
-@click.option("--renew", is_flag=True, help="With each record that is done, renew the locks on the others.")
+@count_option(
+    "--batch-records",
+    "The number of records in a batch of the log; members acquire whole batches.",
+    default=1,
+)
+@click.option(
+    "--each", is_flag=True, help="Acknowledge each record as soon as it is processed, not with the next poll."
+)
+@click.option(
+    "--renew",
+    is_flag=True,
+    help="After each record that a member has processed, renew the locks on its other records.",
+)
 @ms_option("--lock", "group.share.record.lock.duration.ms.", default=30_000.0)
 @count_option("--delivery-limit", "group.share.delivery.count.limit.", default=5)
 @count_option("--max-locks", "group.share.partition.max.record.locks.", default=2_000)
@@ -326,9 +359,12 @@ def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float
     read=_special_record,
     build=_by_offset,
     metavar="OFFSET=release|reject|crash|MS",
-    text="A record that is always released or rejected, crashes its member, or takes so many MS; repeatable.",
+    text="A record that members always release or reject, that crashes its member, or that takes MS "
+    "milliseconds; repeatable.",
 )
-@ms_option("--restart", "Time after a crash until another member polls; none does without it.")
+@ms_option(
+    "--restart", "Time from the crash of a member until another one polls instead; by default none does."
+)
 @ms_option("--round-trip", "Time from a request to its answer.", default=5.0)
 @output_options("text", "json")
 def share(
@@ -340,11 +376,12 @@ def share(
     output: Output,
     **values: Any,
 ) -> int:
-    """Compute the end of each record of a share group (KIP-932), the lock and the members that suffice.
+    """Compute what becomes of the records of a share group (KIP-932), and which lock and members suffice.
 
-    A model of the broker's partition and of members that poll it runs until every record has its end.
+    A model of a partition on the broker and of the members that poll it runs until every record is
+    acknowledged or archived, or no member is alive.
 
-    Exit code: 0 every record is accepted or rejected, 1 some are not, 2 could not run.
+    Exit code: 0 every record is accepted or rejected; 1 some records are not; 2 the command could not run.
     """
     from copartition.models.share_groups.report import print_share, share_json  # noqa: PLC0415 - unused by --help
     from copartition.models.share_groups.run import ShareGroup, assess_share  # noqa: PLC0415 - as above

@@ -80,33 +80,39 @@ def _choose_step(*, copy: bool, switch: bool, prove: bool, back: bool, **others:
 _step_options = one_argument(
     "step",
     _choose_step,
-    click.option("--copy", is_flag=True, help="Copy what is there, until little is left; on Spark."),
+    click.option("--copy", is_flag=True, help="Copy the records with Spark, until few are left to copy."),
     click.option(
         "--switch",
         is_flag=True,
-        help="See that writers stand still, copy the rest, and show where each group goes on; on Spark.",
+        help="Check that no writer writes, copy the rest with Spark, and show where each group goes on.",
     ),
-    click.option("--prove", is_flag=True, help="Compare both topics key by key; on Spark."),
-    click.option("--back", is_flag=True, help="Undo a switch, until writers have moved."),
-    click.option("--execute", is_flag=True, help="With --switch write positions, with --back remove them."),
+    click.option("--prove", is_flag=True, help="Compare both topics key by key with Spark."),
+    click.option(
+        "--back", is_flag=True, help="Undo a switch; possible only until a writer has moved to the new topic."
+    ),
+    click.option(
+        "--execute",
+        is_flag=True,
+        help="Also write the groups' positions (--switch) or remove them (--back), not only show them.",
+    ),
     click.option(
         "--group",
         "groups",
         multiple=True,
         metavar="NAME",
-        help="This group only, at --switch, --prove and --back; repeatable.",
+        help="With --switch, --prove or --back: only this group; repeatable.",
     ),
     click.option(
         "--key",
         metavar="SQL",
-        help="The new topic's key, made of key, value, headers and timestamp of the old one; in Spark's SQL, "
-        "the same at --copy, --switch and --prove.",
+        help="The new topic's key: an expression of Spark's SQL over key, value, headers and timestamp of an "
+        "old record. Give the same one with --copy, --switch and --prove.",
     ),
     click.option(
         "--checkpoint",
         type=click.Path(file_okay=False),
         metavar="FOLDER",
-        help="Where Spark notes how far the copy is.",
+        help="The folder in which Spark notes how far the copy is; the same one each time.",
     ),
     click.option(
         "--until-behind",
@@ -114,7 +120,7 @@ _step_options = one_argument(
         default=10_000,
         show_default=True,
         metavar="N",
-        help="--copy ends when no more than N records came during a round.",
+        help="--copy ends after a round during which at most N records were written to the topic.",
     ),
     parameters=("copy", "switch", "prove", "back", *StepChoice._fields[1:]),
 )
@@ -128,20 +134,20 @@ _step_options = one_argument(
     "--partitions",
     type=click.IntRange(1, MAX_PARTITION),
     required=True,
-    help="Partitions of the new topic; more, fewer, or as many as now.",
+    help="Partition count of the new topic: more, fewer or as many partitions as now.",
 )
 @click.option(
     "--profile",
     metavar="NAME",
-    help="Whose rule places keys there; by default the one that placed most of the records.",
+    help="The profile whose rule places keys in the new topic; by default the one that placed most records.",
 )
 @click.option("--to", "target", metavar="TOPIC", help="Name of the new topic.  [default: TOPIC.pN]")
-@click.option("--full", is_flag=True, help="Read every record for the plan, not a sample.")
+@click.option("--full", is_flag=True, help="Read every record for the plan instead of a sample.")
 @click.option(
     "--copy-rate",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Records a second that the copy makes, as --copy has printed it.",
+    help="Rate of the copy in records a second, as --copy printed it; by default an assumed rate.",
 )
 @_step_options
 @client_options("The cluster.")
@@ -163,9 +169,10 @@ def reshape(
 ) -> int:
     """Give TOPIC another partition count, another rule for keys, or both, with each key's records in order.
 
-    The plan reads only: who writes the topic and who reads it, which keys move, what cannot be kept, the
-    steps with what each stops and for how long, by a new topic and in place. Its steps are the options
-    --copy, --switch, --prove and --back, each of which can be stopped and run again.
+    Without a step, the command only reads, and prints a plan. The plan shows who writes the topic and who
+    reads it, which keys move, and what cannot be kept. It has two ways, by a new topic and in place, and
+    shows for each of their steps what it stops and for how long. The options --copy, --switch, --prove and
+    --back run the steps by a new topic; each can be stopped and run again.
     """
     if not config.get("bootstrap.servers"):
         raise click.UsageError("a topic is reshaped on a cluster; name it with -b HOST:PORT")

@@ -38,14 +38,15 @@ MOST_ROWS = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Counts of sampled records, by where the target's rule puts them; the report's JSON has them, too.
+    """Counts of sampled records, by where the rule of the new topic puts them.
 
     Attributes:
-        keyed: records with a key that the rule places.
-        keyless: records that the rule does not place by key.
-        moved: of the keyed ones, those whose new partition has another number than the one they are in.
-        added: of the keyed ones, those whose new partition has a number that the old topic does not have.
-        largest: keyed records of the fullest new partition.
+        keyed: the number of records with a key by which the rule places them.
+        keyless: the number of records that the rule does not place by key.
+        moved: how many of the keyed records get a partition with another number than that of the partition
+            they are in.
+        added: how many of the keyed records get a partition with a number that the old topic does not have.
+        largest: the number of keyed records in the fullest new partition.
     """
 
     keyed: int

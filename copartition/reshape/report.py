@@ -170,11 +170,12 @@ class ReasonData(TypedDict):
     """A fact that the reshape depends on.
 
     Attributes:
-        code: a short name that stays the same.
-        weight: "lost": something cannot be kept; "open": not known; "told": somebody has to know or do this.
-        text: a sentence.
-        evidence: what it was read from.
-        missing: what is not known; null if something is.
+        code: a short name of the fact, which stays the same in later versions.
+        weight: "lost": something cannot be kept; "open": it is not known whether it can be kept; "told": it
+            can be kept, and somebody has to know or do this.
+        text: the fact in a sentence.
+        evidence: the sources from which the fact was read.
+        missing: the fact that is not known, and how to learn it; null if the reason states a known fact.
     """
 
     code: str
@@ -185,14 +186,15 @@ class ReasonData(TypedDict):
 
 
 class StepData(TypedDict):
-    """A step of a way.
+    """A step of one of the two ways.
 
     Attributes:
-        text: what is done.
-        commands: commands and settings, in order.
-        stops: who stands still: "nobody", "writers" or a group.
-        pause_ms: for how long, in milliseconds; null if nobody stops or that is not known.
-        unknown: why that is not known; null if it is.
+        text: what is to be done.
+        commands: the command lines and settings, in order.
+        stops: who stops during the step: "nobody", "writers" or the name of a group.
+        pause_ms: the shortest and the longest pause, in milliseconds; null if nobody stops or if the pause is
+            not known.
+        unknown: why the pause is not known; null if it is known.
     """
 
     text: str
@@ -203,14 +205,14 @@ class StepData(TypedDict):
 
 
 class WayData(TypedDict):
-    """One of the two ways.
+    """One of the two ways to reshape the topic.
 
     Attributes:
         name: "a new topic and a switch" or "in place".
-        obstacle: why it is closed; null if it is open.
+        obstacle: why this way cannot be taken; null if it can.
         keeps_order: whether each key's records stay in order.
-        steps: in order.
-        prices: what it costs, in sentences.
+        steps: the steps in order; empty if the way cannot be taken.
+        prices: what the way costs, in sentences: how many records are lost, moved or read twice.
     """
 
     name: str
@@ -224,13 +226,15 @@ class GroupData(TypedDict):
     """A group that reads the topic.
 
     Attributes:
-        name: group id.
+        name: the group's name.
         kind: "classic", "consumer", "share" or "streams".
-        strategy: its assignor; null if it has none or that is unknown.
-        members: how many; null if not asked.
-        lag: records it has not committed; null if unknown.
-        commits: committed offset by partition.
-        switch_pause_ms: for how long its switch stops it, in milliseconds; null if unknown.
+        strategy: the group's assignor; null if it has none or if the assignor is not known.
+        members: the number of its members; null if they were not asked for.
+        lag: the number of records of the topic that it has not committed; null if a partition with records
+            has no commit.
+        commits: partition -> committed offset; for a share group the offset at which it starts.
+        switch_pause_ms: the least and the most time, in milliseconds, for which the switch to the new topic
+            stops the group; null if it is not known.
     """
 
     name: str
@@ -246,9 +250,9 @@ class WriterData(TypedDict):
     """A rule that explains records of the topic.
 
     Attributes:
-        profile: the first profile with this rule.
-        num_partitions: over which count.
-        records: records that were read and that it explains.
+        profile: the first client profile with this rule.
+        num_partitions: the partition count over which it places records.
+        records: the number of records that were read and that the rule explains.
     """
 
     profile: str
@@ -260,11 +264,11 @@ class CopyData(TypedDict):
     """Size and time of the copy.
 
     Attributes:
-        records: at most so many records.
-        rate: records a second.
-        is_assumed: whether nobody measured the rate.
-        written_per_s: records that writers add a second.
-        seconds: until it has caught up; null: never.
+        records: the number of records to copy; an upper bound.
+        rate: how many records a second are copied.
+        is_assumed: whether the rate is an assumption, because nobody measured it.
+        written_per_s: how many records a second the writers add during the copy.
+        seconds: the time until the copy has caught up with the writers, in seconds; null if it never does.
     """
 
     records: int
@@ -278,22 +282,23 @@ class PlanDocument(TypedDict):
     """A plan to reshape a topic.
 
     Attributes:
-        format_version: of this document; a minor version adds fields, never renames any.
-        answer: "yes": all is kept; "no": something cannot be; "unknown": not known of something.
+        format_version: the version of this format; a minor version adds fields and never renames one.
+        answer: "yes": everything can be kept; "no": something cannot be kept; "unknown": it is not known
+            whether something can be kept.
         verdict: the answer in a sentence.
-        topic: its name.
-        partitions: its partition count; null if it was not looked at.
-        target: the new topic; null if its rule is not known.
-        target_partitions: its partition count; null likewise.
-        target_profile: whose rule places keys there; null likewise.
-        reasons: what decides, the heaviest first.
-        writers: who wrote the topic.
-        groups: who reads it.
-        moves: what moves; null without a rule.
-        copy: size and time of the copy; null likewise.
-        ways: the two ways.
-        evidence: what was read.
-        assumed: what is taken for granted.
+        topic: the topic's name.
+        partitions: the topic's partition count; null if the topic was refused by its name and not looked at.
+        target: the name of the new topic; null if the topic is refused or the rule of its keys is not known.
+        target_partitions: the partition count of the new topic; null if `target` is null.
+        target_profile: the client profile whose rule places keys in the new topic; null if `target` is null.
+        reasons: the facts that decide the answer, the weightiest first.
+        writers: the rules that explain who wrote the topic.
+        groups: the groups that read the topic.
+        moves: how many of the sampled records get another partition; null if `target` is null.
+        copy: the size and the time of the copy; null if `target` is null.
+        ways: the two ways, by a new topic and in place; empty if `target` is null.
+        evidence: the sources that were read.
+        assumed: what the plan assumes because no source shows it.
     """
 
     format_version: str

@@ -52,20 +52,24 @@ def client_options(cluster: str) -> Decorator:
             "-b",
             "--bootstrap-server",
             metavar="HOST:PORT",
-            help=f"{cluster} By default what {SERVERS} names.",
+            help=f"{cluster} By default the one that {SERVERS} names.",
         ),
         click.option(
-            "-X", "settings", multiple=True, metavar="KEY=VALUE", help="A client setting; repeatable."
+            "-X",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A setting of the client that connects to the cluster; repeatable.",
         ),
         click.option(
             "--command-config",
             type=click.Path(exists=True, dir_okay=False),
-            help="A file of client settings, Java's or librdkafka's.",
+            help="A properties file with such settings, under Java's or librdkafka's names.",
         ),
         click.option(
             "--cluster",
             metavar="NAME",
-            help=f"The settings NAME.bootstrap.servers, NAME.* in {CLUSTERS}.",
+            help=f"Use the settings NAME.bootstrap.servers and NAME.* of {CLUSTERS}.",
         ),
     )
 

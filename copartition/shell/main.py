@@ -14,7 +14,7 @@ SECTIONS = {
         "partition": "Where every client puts a key.",
         "check": "Can these topics be joined partition by partition?",
         "audit": "Who wrote a topic: whose rule, over how many partitions.",
-        "reshape": "Another count or rule for a topic that is in use, every key in order.",
+        "reshape": "Give a topic in use another count or rule, with each key in order.",
         "profiles": "Every client's rule for keys, plug-ins included.",
     },
     "Groups": {
@@ -24,22 +24,22 @@ SECTIONS = {
         "migrate": "Safe rolling bounces from one strategy to another.",
         "doctor": "What is wrong with a group, and what to do.",
         "why": "Why a group rebalanced, from logs of brokers and clients.",
-        "watch": "What changes in a group while you look, a line a change.",
-        "snapshot": "Keep a group, or a plan, as a file that a diff can read.",
+        "watch": "What changes in a group while you look, a line for each change.",
+        "snapshot": "Save a group as a file that assignment-diff can read.",
         "assign": "What an assignor gives to members; --list names the assignors.",
-        "coordinator": "Which broker looks after a group.",
-        "model share": "The lock and the members that a share group needs.",
+        "coordinator": "Which broker is the coordinator of a group.",
+        "model share": "How long a lock and how many members a share group needs.",
     },
     "Producers": {
         "model batching": "The linger.ms and batch.size that keep latency under a limit.",
         "model delivery": "How often faults lose, duplicate or reorder records.",
     },
     "Cluster": {
-        "transactions": "What is open, what it holds back from readers, and what ends it.",
-        "ledger": "What exactly-once writes from Spark have noted on a cluster.",
+        "transactions": "Open transactions, what they hold back from readers, and how to end them.",
+        "ledger": "The ledgers of exactly-once writes from Spark on a cluster.",
     },
     "Others": {
-        "vectors": "Exact answers to test a broker or a client against, and what differs.",
+        "vectors": "Exact answers with which to test a broker or a client.",
         "examples": "Write the files that the examples of --help read.",
         "completion": "A script that lets a shell complete commands and options.",
         "help": "How a command is used; the same as its --help.",
@@ -107,8 +107,8 @@ class _Verbs(QuietGroup):
 def copartition() -> None:
     """Tell where Kafka puts a record and who consumes it, before you run it.
 
-    KAFKA_BOOTSTRAP_SERVERS names the cluster where -b does not. Exit code: 0 fine, 1 found something, 2 could
-    not tell or could not run.
+    KAFKA_BOOTSTRAP_SERVERS names the cluster if -b does not. Exit code: 0 nothing is wrong; 1 something was
+    found; 2 the answer is unknown, or the command could not run.
     """
 
 
@@ -125,9 +125,9 @@ Where it goes:
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def help(ctx: click.Context, words: tuple[str, ...]) -> None:  # noqa: A001 - the name of the command
-    """Show how COMMAND is used, the same as its --help; without one, what there is.
+    """Show how COMMAND is used, the same as its --help; without COMMAND, list all commands.
 
-    Exit code: 0 it is shown; 2 there is no such command.
+    Exit code: 0 the help is shown; 2 there is no such command.
     """
     # The group prints the help, as it does for --help, so both have the same text and the same errors.
     assert ctx.parent is not None
@@ -137,9 +137,9 @@ def help(ctx: click.Context, words: tuple[str, ...]) -> None:  # noqa: A001 - th
 @command(epilog=WHERE_SCRIPTS_GO)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """A script that lets SHELL complete commands and options of copartition and assignment-diff.
+    """Print a script that lets a shell complete commands and options of copartition and assignment-diff.
 
-    Exit code: 0 it is printed; 2 there is none for this shell.
+    Exit code: 0 the script is printed; 2 there is no script for this shell.
     """
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - few ask for it
 

@@ -106,16 +106,20 @@ verbose_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_remember_verbose,
-    help="Show where an error comes from.",
+    help="Print the traceback of an error.",
 )
-group_option = click.option("--group", metavar="NAME", help="Which group of a file that holds several.")
+group_option = click.option(
+    "--group", metavar="NAME", help="The group to read, if a file holds several groups."
+)
 html_option = click.option(
-    "--html", type=click.Path(dir_okay=False), help="File for a page with pictures, besides what is printed."
+    "--html", type=click.Path(dir_okay=False), help="Also write a page with pictures to this file."
 )
-out_option = click.option("--out", type=click.Path(dir_okay=False), help="File for what would be printed.")
+out_option = click.option(
+    "--out", type=click.Path(dir_okay=False), help="Write the output to this file instead of printing it."
+)
 
 
-def format_option(*formats: str, text: str = "Format.") -> Decorator:
+def format_option(*formats: str, text: str = "Format of the output.") -> Decorator:
     """Return the option -o, which a command gets as `form`.
 
     Args:
@@ -149,9 +153,11 @@ def output_options(*formats: str, file: bool = False) -> Decorator:
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
             show_default=True,
-            help="Colours; auto honours NO_COLOR and FORCE_COLOR.",
+            help="Whether to use colours; auto honours NO_COLOR and FORCE_COLOR.",
         ),
-        click.option("--width", type=click.IntRange(40, MAX_REPORT_WIDTH), help="Columns of text output."),
+        click.option(
+            "--width", type=click.IntRange(40, MAX_REPORT_WIDTH), help="Width of text output in characters."
+        ),
         verbose_option,
         *([out_option] if file else []),
     )
@@ -199,7 +205,8 @@ def weights_option(use: str) -> Decorator:
         "--weights",
         type=_Weights(exists=True, dir_okay=False),
         metavar="FILE|lag",
-        help=f"What partitions weigh (JSON, YAML or CSV; lag: the records that wait in each): {use}",
+        help="The weight of each partition, in a file (JSON, YAML or CSV); lag: the records that wait in it. "
+        f"{use}",
     )
 
 
@@ -512,15 +519,23 @@ pace_options = one_argument(
         "down_ms",
         callback=read_range,
         metavar="TIME|LOW..HIGH",
-        help="How long a restarted member is away, or a new one takes to start; 10s. LOW..HIGH is drawn.",
+        help="How long a restarted member is away, or a new member takes to start; by default 10s. From "
+        "LOW..HIGH, a time is drawn for each member.",
     ),
     time_option(
-        "--ready", "How long a new member runs until the next one is replaced, in a surge; 10s.", "ready_ms"
+        "--ready",
+        "In a surge, how long a new member runs before the next one is replaced; by default 10s.",
+        "ready_ms",
     ),
     time_option(
-        "--every", "From one restart to the next, and from one kind of change to the next; 1min.", "every_ms"
+        "--every",
+        "Time from one restart to the next, and between two kinds of change; by default 1min.",
+        "every_ms",
     ),
-    set_option("A timeout, a cost or a load: session.timeout.ms=10000, revoke_ms=500, load.rate=50"),
+    set_option(
+        "A timeout, a cost or a field of the load, such as session.timeout.ms=10000, revoke_ms=500 or "
+        "load.rate=50"
+    ),
     parameters=("down_ms", "ready_ms", "every_ms", "changes"),
 )
 """Options for the pace of a deploy and for what takes time; a command gets them as `pace`, a `Pace`."""

@@ -160,17 +160,17 @@ scenario_options = one_argument(
         "--assignor",
         "assignors",
         multiple=True,
-        help="Run the scenarios with this assignor instead; repeat to compare.",
+        help="Run the scenarios with this assignor instead of their own; repeatable, to compare assignors.",
     ),
     pace_options,
-    seed_option("Run the scenarios with this seed instead."),
+    seed_option("Run the scenarios with this seed instead of their own."),
     click.option(
         "--deploy",
         "deploys",
         multiple=True,
         type=click.Choice(["rolling", "surge"]),
-        help="FILE is a group as assignment-diff takes it; its members are replaced one after the other. "
-        "This and the next four are repeatable, each a run of its own.",
+        help="FILE is a group, as assignment-diff takes it: replace its members one after the other. This "
+        "and the next four options are repeatable; each makes a run of its own.",
     ),
     click.option(
         "--add-members",
@@ -178,15 +178,15 @@ scenario_options = one_argument(
         multiple=True,
         type=click.IntRange(1, MAX_GROUP_MEMBERS),
         metavar="N",
-        help="Of such a group: so many members join.",
+        help="FILE is a group: N members join.",
     ),
     click.option(
-        "--remove-member", "leaves", multiple=True, metavar="ID", help="Of such a group: one leaves."
+        "--remove-member", "leaves", multiple=True, metavar="ID", help="FILE is a group: this member leaves."
     ),
     click.option(
-        "--crash-member", "crashes", multiple=True, metavar="ID", help="Of such a group: one vanishes."
+        "--crash-member", "crashes", multiple=True, metavar="ID", help="FILE is a group: this member crashes."
     ),
-    grow_option("Of such a group: a topic grows to N partitions."),
+    grow_option("FILE is a group: a topic grows to N partitions."),
     group_option,
     client_options("The cluster of live:GROUP."),
     parameters=(
@@ -208,16 +208,19 @@ scenario_options = one_argument(
     "--runs",
     type=click.IntRange(2, MAX_RUNS),
     metavar="N",
-    help="Run each scenario with N seeds: medians and 95th percentiles. A page shows the first run.",
+    help="Run each scenario with N seeds, and show medians and 95th percentiles. The page of --html shows "
+    "the first run.",
 )
 @html_option
 @click.option(
     "--replay",
     type=click.File("rb"),
     metavar="LOG",
-    help="Run again what a log (-o ndjson) records, and compare.",
+    help="Run the scenarios of a log (written with -o ndjson) again, and compare with the log.",
 )
-@click.option("--list", "listing", is_flag=True, help="The scenarios that are ready to run.")
+@click.option(
+    "--list", "listing", is_flag=True, help="List the scenarios that the package brings, ready to run."
+)
 @schema_option(
     "copartition.simulation.inputs.file",
     "scenario_schema",
@@ -236,12 +239,14 @@ def simulate(
 ) -> int:
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
-    Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
-    -o ndjson prints a log of every event. A record of watch, FILE.ndjson, is compared with the model,
-    event by event. With --deploy, --add-members and the like, FILE is a captured group.
+    FILE is a scenario in YAML, TOML or JSON, NAME a ready scenario, see --list. The results of several
+    scenarios stand side by side. -o ndjson prints a log of every event. With --deploy, --add-members and the
+    like, FILE is a captured group. Without them a record of watch, FILE.ndjson, is compared with the model,
+    event by event.
 
-    Exit code: 0 the scenarios ran, nothing of a captured group stops, the record or the log agrees; 1
-    something stops, or it differs; 2 could not run, or it is unknown what stops.
+    Exit code: 0 the scenarios ran; of a captured group, no partition stops; a record or a log agrees with the
+    model. 1 partitions of a captured group stop, or a record or a log differs. 2 the command could not run,
+    or it is unknown what stops.
     """
     if sum((bool(plans), replay is not None, listing)) != 1:
         raise click.UsageError("name files or ready scenarios, or give one of --list and --replay")

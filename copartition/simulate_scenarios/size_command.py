@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     callback=read_time,
     metavar="TIME",
     required=True,
-    help="The longest that a record may wait to be processed, whatever the scenario does: 30s, 2min.",
+    help="The longest time that any record may wait until it is processed, such as 30s or 2min.",
 )
 @scenario_options
-@count_option("--runs", "Seeds that each number of consumers is tried with.", default=20)
+@count_option("--runs", "The number of seeds with which each number of consumers is simulated.", default=20)
 @output_options("text", "json")
 def size(
     plans: tuple[str, ...],
@@ -42,17 +42,18 @@ def size(
     runs: int,
     output: Output,
 ) -> int:
-    """Find the fewest consumers with which no record waits longer than --max-lag, whatever happens.
+    """Find the fewest consumers with which no record waits longer than --max-lag during a scenario.
 
-    FILE and NAME are scenarios as simulate takes them. Their load says how many records come and how many a
-    consumer can process, their events what has to be endured. Each number of consumers is simulated, from
-    the fewest that can process what comes. An autoscaler's settings stand beside it, by KEDA's names.
+    FILE and NAME are scenarios as simulate takes them. Their load says how many records arrive and how many a
+    consumer can process; their events are what the group has to go through. Numbers of consumers are
+    simulated from the fewest that can process the load. The answer also shows settings for an autoscaler,
+    under KEDA's names.
 
-    Of a record of watch, FILE.ndjson, it is the last stable group with the rates that the record shows,
-    through a rolling restart and through the crash of a member, or through what --deploy and the like say.
+    If FILE.ndjson is a record of watch, its last stable group is simulated with the rates that the record
+    shows: through a rolling restart and through the crash of a member, or through --deploy and the like.
 
-    Exit code: 0 there is such a number, 1 there is none for a scenario, 2 could not run, or was interrupted:
-    what was tried until then is shown.
+    Exit code: 0 there is such a number for each scenario; 1 for a scenario there is none; 2 the command could
+    not run, or was interrupted, and shows what it tried until then.
     """
     from copartition.simulate_scenarios.size_report import print_sizes, sizes_json  # noqa: PLC0415 - help does without
 

@@ -20,11 +20,19 @@ from copartition.shell.options import only_option, output_options, time_option
     "copartition transactions -b localhost:9092 --open-longer-than 5min",
     "copartition transactions -b localhost:9092 --all -o json",
 )
-@click.option("--group", metavar="NAME", help="A group whose lag is shown beside what it can read.")
-@only_option("topic", "pattern", "Look only at topics that match.")
-@time_option("--open-longer-than", "How long a transaction may be open.", default="1min")
-@time_option("--interval", "Time between the two looks.", default="1s")
-@click.option("--all", "full", is_flag=True, help="Every transactional id, also without an open transaction.")
+@click.option(
+    "--group",
+    metavar="NAME",
+    help="Also show the lag of this group, and how much of it the group can read now.",
+)
+@only_option("topic", "pattern", "Look only at topics whose names match.")
+@time_option(
+    "--open-longer-than", "How long a transaction may be open before it counts as wrong.", default="1min"
+)
+@time_option("--interval", "Time between the two looks at the cluster.", default="1s")
+@click.option(
+    "--all", "full", is_flag=True, help="Show every transactional id, also those without an open transaction."
+)
 @client_options("The cluster.")
 @output_options("text", "json")
 def transactions(
@@ -37,13 +45,13 @@ def transactions(
     config: dict[str, str],
     output: Output,
 ) -> int:
-    """Show open transactions, the partitions whose last stable offset they hold, and what ends each.
+    """Show open transactions, the partitions whose last stable offset they hold back, and how to end each.
 
-    It looks twice, and only reads.
+    The command looks at the cluster twice, and only reads.
 
-    Exit code: 0 nothing is wrong; 1 a transaction is open for too long, lacks a marker, hangs, or two
-    processes share an id; 2 nothing is found, but a broker did not answer or hides ids or topics from this
-    user.
+    Exit code: 0 nothing is wrong; 1 a transaction is open for too long, lacks a marker or hangs, or two
+    processes share a transactional id; 2 nothing was found, but a broker did not answer, or hides
+    transactional ids or topics from this user.
     """
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - unused by --help
     from copartition.transactions.judging import judge_looks  # noqa: PLC0415

@@ -19,24 +19,27 @@ MOST = 100_000
     "copartition vectors java --against 'python mine.py'",
 )
 @click.argument("strategy")
-@click.option("--count", type=click.IntRange(1, MOST), default=200, show_default=True, help="How many cases.")
-@seed_option("Decides the cases.", default=0)
+@click.option(
+    "--count", type=click.IntRange(1, MOST), default=200, show_default=True, help="The number of cases."
+)
+@seed_option("The seed from which the cases are made.", default=0)
 @click.option(
     "--against",
     metavar="COMMAND",
-    help="A program that reads a case a line and writes an answer a line: report where it differs.",
+    help="Compare with a program that reads a case from each line and writes an answer in a line.",
 )
 @schema_option("copartition.vectors.cases", "SCHEMA")
 @output_options("text", "json")
 def vectors(strategy: str, *, count: int, seed: int, against: str | None, output: Output) -> int:
-    """Print groups or keys with the exact answers of STRATEGY, as JSON.
+    """Print cases, which are groups or keys, with the exact answers of STRATEGY, as JSON.
 
-    STRATEGY is an assignor (`copartition assign --list`), a client's profile (`copartition profiles`),
-    "simple" of share groups, or of Kafka Streams "streams-sticky", "streams-high-availability" or
-    "streams-classic-sticky".
+    STRATEGY is an assignor (`copartition assign --list`); a client's profile (`copartition profiles`);
+    "simple", the assignor of share groups; or "streams-sticky", "streams-high-availability" or
+    "streams-classic-sticky" of Kafka Streams.
 
-    Exit code: 0 they are printed, or all answers of --against are equal; 1 there a member gets other
-    partitions, or a key another partition; 2 there is no such strategy, or the program could not be asked.
+    Exit code: 0 the cases are printed, or all answers of the program of --against are right; 1 by the program
+    a member gets other partitions, or a key another partition; 2 there is no such strategy, or the program
+    could not be run.
     """
     from copartition.vectors.cases import FORMAT_VERSION, make_vectors  # noqa: PLC0415 - unused by --help
 

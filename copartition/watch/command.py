@@ -32,19 +32,21 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
 )
 @click.argument("group")
 @client_options("The cluster.")
-@time_option("--interval", "Time from one look to the next, at least 100ms.", "interval_ms", default="1s")
-@time_option("--for", "How long to watch; else until Ctrl-C.", "for_ms")
+@time_option(
+    "--interval", "Time from one look at the group to the next, at least 100ms.", "interval_ms", default="1s"
+)
+@time_option("--for", "How long to watch; by default until Ctrl-C.", "for_ms")
 @click.option(
-    "--count", type=click.IntRange(1), metavar="N", help="How many times to look; else until Ctrl-C."
+    "--count", type=click.IntRange(1), metavar="N", help="How many times to look; by default until Ctrl-C."
 )
 @click.option(
     "--record",
     type=click.Path(dir_okay=False),
     callback=_record_name,
     metavar="FILE.ndjson",
-    help="Keep what is seen, a snapshot a line: assignment-diff FILE.ndjson#STEP reads it.",
+    help="Write a record, a snapshot in each line; assignment-diff FILE.ndjson#STEP reads it.",
 )
-@format_option("text", "json", text="Format; json is an object a line.")
+@format_option("text", "json", text="Format of the output; json prints an object in each line.")
 @verbose_option
 def watch(
     group: str,
@@ -58,11 +60,12 @@ def watch(
 ) -> None:
     """Watch a group: print a line for each change.
 
-    GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is replayed. It only reads: every
-    look asks the coordinator to describe the group. If there is no such group yet, it waits for one.
+    GROUP is a group of a cluster, or the record of a watch, FILE.ndjson, which is replayed. The command only
+    reads: each look asks the coordinator to describe the group. If the group does not exist yet, the command
+    waits for it.
 
-    Exit code: 0 the watch ended as it should, by --for, --count or Ctrl-C, or the record was replayed; 2 it
-    could not begin, or the record cannot be read or written.
+    Exit code: 0 the watch ended by --for, --count or Ctrl-C, or the record was replayed; 2 the watch could
+    not begin, or the record cannot be read or written.
     """
     from copartition.groups.snapshot import read_record, record_line  # noqa: PLC0415
     from copartition.watch.report import WatchReport, trouble_text  # noqa: PLC0415 - unused by --help

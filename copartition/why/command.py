@@ -36,12 +36,12 @@ class _LogOrGroup(click.Path):
 @click.option(
     "--as-scenario",
     is_flag=True,
-    help="A scenario of what happened to the group instead, YAML that copartition simulate runs.",
+    help="Print a scenario of what happened to the group instead: YAML that copartition simulate runs.",
 )
-@topics_option("A topic and its partitions, for simulations; repeatable.")
-@click.option("--assignor", help="The group's strategy, where the logs do not name it.")
+@topics_option("A topic that the group reads, with N partitions, for simulations; repeatable.")
+@click.option("--assignor", help="The group's strategy, if the logs do not name it.")
 @set_option("A timeout of the group, such as session.timeout.ms=10000")
-@click.option("--all", "full", is_flag=True, help="Every rebalance, not only the last ones.")
+@click.option("--all", "full", is_flag=True, help="Show every rebalance, not only the last ones.")
 @output_options("text", "json")
 @html_option
 def why(
@@ -57,15 +57,16 @@ def why(
     output: Output,
     html: str | None,
 ) -> int:
-    """Find why groups rebalanced, from LOGS: each rebalance with its cause, its causer, and what avoids it.
+    """Find from LOGS why groups rebalanced: each rebalance with its cause, its causer and its remedy.
 
-    LOGS are of brokers (Kafka 1.0 to 4.x) and of clients (Java, Connect, librdkafka, kafka-python, aiokafka),
-    several together, whole or a pasted piece, in JSON, CSV or another wrapper, gzip too; - is standard input.
-    librdkafka logs most with debug=cgrp. live:GROUP is what a cluster's __consumer_offsets keeps of a group;
-    it is only read.
+    LOGS are files with logs of brokers (Kafka 1.0 to 4.x) or of clients (Java, Connect, librdkafka,
+    kafka-python, aiokafka), whole or in part, also within JSON, CSV or another wrapper, and also as gzip; -
+    is standard input. Several logs are read together. librdkafka logs most with debug=cgrp. live:GROUP stands
+    for the records of a group in the cluster's __consumer_offsets, which are only read.
 
-    Exit code: 0 no group rebalanced and the logs show no fault of a member, 1 one did or they do, 2 the logs
-    show no group, or only lines of groups that are not understood.
+    Exit code: 0 no group rebalanced, and the logs show no fault of a member; 1 a group rebalanced, or they
+    show such a fault; 2 neither was found, and the logs show no group, or have lines of a group that are not
+    understood.
     """
     from copartition.why.cures import cures, scenario_or_why_not  # noqa: PLC0415
     from copartition.why.rebalances import histories  # noqa: PLC0415

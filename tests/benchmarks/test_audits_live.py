@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Kafka
 
+pytestmark = pytest.mark.slow
+
 # Clients that this project's own environment has.
 CELLS = [
     Cell("live", (Phase(6, {"kafka-python": 10}),)),

@@ -20,8 +20,8 @@ PROGRAMS = {"assignment-diff": diff, "copartition": copartition}
 )
 
 COMMANDS = ["same-partition", "switch-partitioner", "before-a-deploy", "new-protocol", "faq", "share-groups"]
-EXAMPLES = ["switch-partitioner", "faq", pytest.param("share-groups", marks=pytest.mark.heavy)]
-HEAVY = {"share-groups": [pytest.mark.heavy]}
+EXAMPLES = ["switch-partitioner", "faq", pytest.param("share-groups", marks=pytest.mark.slow)]
+SLOW = {"share-groups": [pytest.mark.slow]}
 """Pages whose commands take seconds."""
 LIVE_EXAMPLES = ["same-partition", "unit-test"]
 
@@ -37,7 +37,7 @@ def commands(page):
     """Each command of a page, with what the page shows of its output."""
     for block in blocks(page, "console"):
         for command, shown in re.findall(r"^\$ ([^\n]*)\n(.*?)(?=^\$ |\Z)", block, re.DOTALL | re.MULTILINE):
-            yield pytest.param(command, shown, id=f"{page}: {command[:40]}", marks=HEAVY.get(page, ()))
+            yield pytest.param(command, shown, id=f"{page}: {command[:40]}", marks=SLOW.get(page, ()))
 
 
 @pytest.mark.parametrize(("command", "shown"), [case for page in COMMANDS for case in commands(page)])

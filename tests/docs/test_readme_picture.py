@@ -10,7 +10,7 @@ from docs import deploy_picture, page_picture, states_picture, terminal_picture
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_picture_is_what_the_simulation_says_today():
     assert deploy_picture.draw() == deploy_picture.PICTURE.read_text(encoding="utf-8")
 

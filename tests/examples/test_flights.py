@@ -70,6 +70,7 @@ def test_what_the_broker_dropped_is_found() -> None:
     assert audited(read._replace(first_offsets={0: 7})) == {"dropped_by_broker": 7, "passed": False}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_an_unreachable_broker_ends_the_demo_within_seconds() -> None:
     env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}

@@ -12,6 +12,7 @@ from examples.labs.__main__ import NAMES, about, load
 from examples.labs.kit import Between, Lab
 from examples.labs.kit.cluster import Cluster, cluster
 from examples.labs.kit.segments import Batch, _drop_aborted
+from tests.support.tiers import sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,12 +33,14 @@ def proxied() -> Iterator[Cluster]:
         yield own
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in PROXIED])
+@pytest.mark.sampled
+@pytest.mark.parametrize("name", sample([name for name in NAMES if name not in PROXIED], 1, before_ci=4))
 def test_a_lab_agrees_with_the_broker(name: str, broker: Kafka) -> None:
     assert_agrees(name, Lab(Cluster(broker), short=True))
 
 
 @pytest.mark.jvm
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROXIED)
 def test_a_lab_of_faults_agrees_with_the_broker(name: str, proxied: Cluster) -> None:
     assert_agrees(name, Lab(proxied, short=True))

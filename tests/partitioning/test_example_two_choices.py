@@ -165,6 +165,7 @@ def test_a_topic_that_grows_is_counted_anew(topic):
     assert imbalance(one.partition_batch(keys, TopicLayout(4)), 4) < 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.live
 def test_it_is_installed_by_name_and_keeps_the_rules_of_every_partitioner(tmp_path):
     installed = install("example-two-choices", tmp_path)

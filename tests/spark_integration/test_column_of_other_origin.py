@@ -26,6 +26,7 @@ from spark_integration.columns import AS_IT_IS, SOURCE
 from spark_integration.errors import typed_error
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
+from tests.support.tiers import sample
 
 pytestmark = pytest.mark.every_spark
 
@@ -116,7 +117,8 @@ SEEDS = [
 """Of pipelines. The matrix draws them all on each PySpark, `make slow` on the newest."""
 
 
-@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.sampled
+@pytest.mark.parametrize("sink", sample([*SINKS], 1, before_ci=4))
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_pipeline_writes_no_row_elsewhere(
     spark: SparkSession, connector: None, broker: Kafka, tmp_path: Path, sink: str, seed: int
@@ -135,7 +137,8 @@ def test_a_random_pipeline_writes_no_row_elsewhere(
         assert [r.partition for r in read] == [murmur2(r.key or b"", COUNT) for r in read], origin
 
 
-@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.sampled
+@pytest.mark.parametrize("sink", sample([*SINKS], 1, before_ci=4))
 def test_rows_lie_where_the_column_says_if_somebody_writes_that_down(
     spark: SparkSession, connector: None, broker: Kafka, sink: str
 ) -> None:
@@ -147,7 +150,8 @@ def test_rows_lie_where_the_column_says_if_somebody_writes_that_down(
     assert [r.partition for r in read] == [murmur2(r.key or b"", 5) for r in read]
 
 
-@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.sampled
+@pytest.mark.parametrize("sink", sample([*SINKS], 1, before_ci=4))
 def test_another_profile_is_asked_for_by_name(
     spark: SparkSession, connector: None, broker: Kafka, sink: str
 ) -> None:
@@ -161,7 +165,8 @@ def test_another_profile_is_asked_for_by_name(
     assert isinstance(typed_error(caught.value), RoutingError)
 
 
-@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.sampled
+@pytest.mark.parametrize("origin", sample([*ORIGINS], 1, before_ci=4))
 def test_a_layout_is_by_the_rows_own_keys(spark: SparkSession, tmp_path: Path, origin: str) -> None:
     make, sound = ORIGINS[origin]
     df = make(spark, tmp_path)

@@ -32,6 +32,7 @@ from spark_integration import (
 )
 from spark_integration.errors import typed_error
 from tests.support.spark import write_stream
+from tests.support.tiers import sample
 
 TOPIC = "typed"
 
@@ -102,7 +103,8 @@ KEYS = {
 
 
 @pytest.mark.every_spark
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.sampled
+@pytest.mark.parametrize("key", sample([*KEYS], 1, before_ci=4))
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_a_key_without_bytes_names_the_function_to_take(spark: SparkSession, key: str, ansi: str) -> None:
     before = spark.conf.get("spark.sql.ansi.enabled")
@@ -221,20 +223,25 @@ def write(spark: SparkSession, servers: str, way: str, folder: Path) -> None:
 
 @pytest.mark.every_spark
 @pytest.mark.needs("data sources")
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("way", "kind", "message"),
-    [
-        (
-            "plan",
-            PartitionCountError,
-            f"column 'partition' was computed for 3 partitions, and topic '{TOPIC}' has 6:",
-        ),
-        ("task", RecordError, f"a row names partition 9 of topic '{TOPIC}', which has 6 partitions"),
-        ("column", RecordError, "column 'partition' holds partition 9, which a topic of 6 partitions"),
-        ("key", RoutingError, "a row with key 'key-\\d' has partition 3 of 6, and profile 'java' puts"),
-        # Spark 4.0 hands a stream's writer rows, whose keys are bytes by then.
-        ("stream", RoutingError, "a row with key b?'KEY-"),
-    ],
+    sample(
+        [
+            (
+                "plan",
+                PartitionCountError,
+                f"column 'partition' was computed for 3 partitions, and topic '{TOPIC}' has 6:",
+            ),
+            ("task", RecordError, f"a row names partition 9 of topic '{TOPIC}', which has 6 partitions"),
+            ("column", RecordError, "column 'partition' holds partition 9, which a topic of 6 partitions"),
+            ("key", RoutingError, "a row with key 'key-\\d' has partition 3 of 6, and profile 'java' puts"),
+            # Spark 4.0 hands a stream's writer rows, whose keys are bytes by then.
+            ("stream", RoutingError, "a row with key b?'KEY-"),
+        ],
+        1,
+        before_ci=2,
+    ),
 )
 def test_a_write_that_fails_can_be_told_by_its_class(
     spark: SparkSession, mock_cluster: MockCluster, tmp_path: Path, way: str, kind: type, message: str

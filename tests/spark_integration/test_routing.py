@@ -20,6 +20,7 @@ from spark_integration import (
 )
 from spark_integration.columns import AS_IT_IS, LANES, PARTITIONS, PROFILE, TASKS
 from spark_integration.routing import salt_table
+from tests.support.tiers import sample
 
 EVERY_SPARK = pytest.mark.every_spark
 
@@ -287,7 +288,10 @@ def destroy(df: DataFrame, how: str) -> DataFrame:
 
 
 @pytest.mark.every_spark
-@pytest.mark.parametrize("how", ["coalesce", "repartition", "orderBy", "union", "limit", "keys join"])
+@pytest.mark.sampled
+@pytest.mark.parametrize(
+    "how", sample(["coalesce", "repartition", "orderBy", "union", "limit", "keys join"], 1, before_ci=3)
+)
 def test_assert_routed_finds_what_destroys_routing(spark: SparkSession, how: str) -> None:
     routed = lay_out(rows(spark, 6, 600), 6)
     assert_routed(routed, 6)
@@ -320,7 +324,10 @@ def add_columns_that_shuffle(df: DataFrame, how: str) -> DataFrame:
 
 
 @pytest.mark.every_spark
-@pytest.mark.parametrize("how", ["row_number", "lag", "window by another column", "left join"])
+@pytest.mark.sampled
+@pytest.mark.parametrize(
+    "how", sample(["row_number", "lag", "window by another column", "left join"], 1, before_ci=2)
+)
 def test_assert_routed_judges_the_plan_with_every_column(spark: SparkSession, how: str) -> None:
     df = add_columns_that_shuffle(lay_out(rows(spark, 6, 600), 6), how)
     with pytest.raises(RoutingError, match="rows are not in the Spark partition") as raised:

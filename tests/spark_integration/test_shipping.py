@@ -22,6 +22,7 @@ from spark_integration.sinks.cluster import WritableTopics
 from spark_integration.sinks.placement import profile_rule
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
+from tests.support.tiers import sample
 
 ALONE = """
 import pickle, sys
@@ -87,7 +88,8 @@ def test_a_rule_takes_its_own_hash_along_and_no_other() -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("function", HASHES)
+@pytest.mark.sampled
+@pytest.mark.parametrize("function", sample([*HASHES], 1, before_ci=4))
 def test_a_hash_function_runs_without_this_project(function: str) -> None:
     code = "print(shipped(pa.array([b'skipped', b'key', None, b'flight'], pa.binary())[1:]).to_pylist())"
     shipped = arrow_hash(HASHES[function].column)
@@ -158,6 +160,7 @@ print(sum(name.read_text() == "rdk:main\\n" for name in Path("/proc/self/task").
 
 
 @pytest.mark.needs("data sources")
+@pytest.mark.slow
 def test_a_server_without_this_project_plans_writes_and_its_tasks_check_keys(
     mock_cluster: MockCluster,
 ) -> None:

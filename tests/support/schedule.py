@@ -20,14 +20,13 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from _pytest.runner import runtestprotocol
 from xdist.scheduler import LoadFileScheduling
 
-from tests.support.tiers import tier
+from tests.support.tiers import SPARK, tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from xdist.workermanage import WorkerController
 
-SPARK = "tests/spark_integration/"
 SESSIONS = 2
 """The most workers that start a Spark session: each session is a JVM of a gigabyte."""
 OWN_SPARK = (f"{SPARK}cluster/", f"{SPARK}faults/")

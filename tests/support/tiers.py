@@ -8,11 +8,13 @@ What needs only Python but a second of it, and repeats on a larger scale what qu
 it runs from `test` on. So are all tests of pages, benchmarks and examples: nobody breaks a page while editing
 a function, and a page that shows what a command prints repeats what the tests of that command find.
 
-What the quick tier may have run with fewer cases or examples is `wider`: every test of a module that imports
-this one, itself or through other modules of tests/. `.ci/run` runs it again, and no other test of that tier.
+What may run with fewer cases or examples before CI is `wider`: every test of a module that imports
+this one, itself or through other modules of tests/. `make slow` runs it again with all cases, and so does
+`.ci/run`, which repeats no other test of the quick tier.
 
 What only tests use (tests/support, tools) is no concern of a user's machine: its live tests are `tooling`,
-which `make test` leaves to CI.
+which `make test` leaves to CI. Of the tests that need a Spark session, `make test` runs those marked
+`every_spark`, because they find what may differ between two machines; all others are `slow`.
 
 A test that needs more than this process is `live`. Fixtures and markers of servers say so by themselves; a
 test that starts a server or a process in its body is marked `live` by hand. The quick tier guards itself: a
@@ -46,7 +48,9 @@ LIVE_FIXTURES = {"broker", "secured", "encrypted", "mock_cluster", "spark"}
 LIVE_MARKERS = {"broker", "jvm", "spark"}
 FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.posix_spawn"}
 """Audit events of Python that a test of the quick tier may not raise."""
-WIDER = "may have run with fewer cases or examples in the quick tier; set by itself"
+SPARK = "tests/spark_integration/"
+"""The folder of the tests with a Spark session."""
+WIDER = "may run with fewer cases or examples before CI; set by itself"
 ROOT = Path(__file__).parents[2]
 TOOLING = ("tests/support/", "tests/tools/")
 PAGES = ("tests/docs/", "tests/benchmarks/", "tests/examples/")
@@ -63,8 +67,8 @@ def tier() -> str:
 
 
 def examples(most: int) -> int:
-    """How many examples Hypothesis tries: `most` in CI, half as many in `test`, few in `quick`."""
-    return {"quick": max(3, most // 40), "test": max(5, most // 2), "ci": most}[_tier]
+    """How many examples Hypothesis tries: `most` in CI, an eighth in `test`, few in `quick`."""
+    return {"quick": max(3, most // 40), "test": max(5, most // 8), "ci": most}[_tier]
 
 
 def sample(cases: Sequence[Case], every: int, before_ci: int = 1) -> Sequence[Case]:
@@ -88,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # No clock decides: on a busy machine it takes any time to make an example or to run a test with it.
     without_clock = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     for name in TIERS:
-        most = {"quick": 6, "test": 30, "ci": 100}[name]
+        most = {"quick": 6, "test": 12, "ci": 100}[name]
         settings.register_profile(name, without_clock, max_examples=most, derandomize=True)
     # What a nightly run uses: other examples every night.
     settings.register_profile("search", without_clock, max_examples=300)
@@ -129,6 +133,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if fixtures or not LIVE_MARKERS.isdisjoint(markers):
             item.add_marker("live")
             markers.add("live")
+        if "spark" in fixtures and item.nodeid.startswith(SPARK) and "every_spark" not in markers:
+            item.add_marker("slow")
+            markers.add("slow")
         if "live" in markers and item.nodeid.startswith(TOOLING):
             item.add_marker("tooling")
         if _tier != "quick" and _is_wider(item.path):
@@ -166,7 +173,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @cache
 def _is_wider(path: Path) -> bool:
-    """Whether tests of a file may have run with fewer cases in the quick tier."""
+    """Whether tests of a file may run with fewer cases before CI."""
     return any(map(depends_on_tier, _files_of(path)))
 
 

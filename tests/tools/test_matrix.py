@@ -81,11 +81,14 @@ def test_an_older_broker_runs_what_needs_a_broker(tmp_path: Path) -> None:
     python.chmod(0o755)
     result = matrix.run("kafka-3.9.1", matrix.SPARKLESS, lambda: python, [])
     assert re.fullmatch("kafka-3.9.1: passed in [0-9]+ s, 7 passed", result.summary)
-    assert "tests/spark_integration/sinks --tier test -m broker on 3.9.1" in result.output
+    assert "tests/spark_integration/sinks --tier ci -m broker and not nightly on 3.9.1" in result.output
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("options", "chosen"), [([], "every_spark"), (["--full"], "spark")])
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [([], "ci -m every_spark and not slow"), (["--full"], "ci -m spark and not nightly")],
+)
 def test_a_spark_runs_what_may_differ_between_them_or_in_full_all(
     tmp_path: Path, options: list[str], chosen: str
 ) -> None:
@@ -94,7 +97,7 @@ def test_a_spark_runs_what_may_differ_between_them_or_in_full_all(
     python.chmod(0o755)
     output = matrix.run("4.0", "classic", lambda: python, [*options, "-x"]).output
     assert output.startswith(
-        f"-m pytest -q -p no:cacheprovider tests/spark_integration --tier test -m {chosen} -x -W ignore\n"
+        f"-m pytest -q -p no:cacheprovider tests/spark_integration --tier {chosen} -x -W ignore\n"
     )
 
 

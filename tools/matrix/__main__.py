@@ -93,15 +93,15 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
     command = [made(), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     if version in KAFKAS:
         rooms = ["tests/partitioning", "tests/copartition", "tests/spark_integration/sinks"]
-        command += [*rooms, "--tier", "test", "-m", "broker", *options]
+        command += [*rooms, "--tier", "ci", "-m", "broker and not nightly", *options]
     elif mode == SPARKLESS:
         command += ["tests/partitioning", "tests/assignors", "tests/copartition", "--tier", "quick"]
         # The clients of a schema registry need packages that no extra of this project brings.
         command += ["--ignore-glob=*/test_registry*.py", *options]
     else:
-        # What needs no session was tested with the newest Spark; what is slow repeats on a larger scale.
-        chosen = "spark" if full else "every_spark"
-        command += ["tests/spark_integration", "--tier", "test", "-m", chosen, *options]
+        # What needs no session was tested with the newest Spark.
+        chosen = ["ci", "-m", "spark and not nightly"] if full else ["ci", "-m", "every_spark and not slow"]
+        command += ["tests/spark_integration", "--tier", *chosen, *options]
     if version in LOCKS:
         command += ["-W", "ignore"]  # old releases of PySpark meet newer ones of everything else
     # Simulations need this project on executors.

@@ -50,19 +50,35 @@ Change = TypedDict(
         "reason": str | None,
     },
 )
-"""A partition of which something changed: its owners, the records that wait in it, and what set it in motion
-if an assignor planned it."""
+# "from" cannot be the name of an attribute of a class statement, so the docstring is set by hand.
+Change.__doc__ = """A partition in which something changed.
+
+Attributes:
+    topic: the topic's name.
+    partition: the partition's number.
+    action: what happened to the partition: keep, move, assign, unassign, added, removed or conflict.
+    from: the name of its owner before; null if it had none.
+    to: the name of its owner after; null if it has none.
+    lag: the records that wait in it; null if no source shows them.
+    reason: why the partition moves or stays; null if the side after is not a plan.
+"""
 
 Flow = TypedDict("Flow", {"from": str | None, "to": str | None, "partitions": int})
-"""The number of partitions that went from one member to another; null is nobody."""
+Flow.__doc__ = """Partitions that went from one owner to another.
+
+Attributes:
+    from: the name of the owner before; null if the partitions had none.
+    to: the name of the owner after; null if the partitions have none.
+    partitions: how many partitions went this way.
+"""
 
 
 class Statuses(TypedDict):
-    """The state of the group on each side, such as Stable; null if the source does not say.
+    """The state of the group on each side, such as Stable; null if the source does not show it.
 
     Attributes:
-        before: before.
-        after: after.
+        before: the state before.
+        after: the state after.
     """
 
     before: str | None
@@ -73,8 +89,9 @@ class MatchingData(TypedDict):
     """The pairs of members before and after, and the rules that found them.
 
     Attributes:
-        rule: the rules that found one.
-        renames: members that were taken for one because of what they have.
+        rule: the rules that made pairs, such as "client-id" or "client-id, overlap"; if no pair was made, the
+            rule that was asked for.
+        renames: the pairs that were made only because both members have mostly the same partitions.
     """
 
     rule: str
@@ -82,13 +99,13 @@ class MatchingData(TypedDict):
 
 
 class DetailData(TypedDict):
-    """A sentence below the verdict, and what it stands on.
+    """A sentence below the verdict, and what it is based on.
 
     Attributes:
         text: the sentence.
-        evidence: the sources that it was read from.
-        assumed: what it takes for granted because no source shows it.
-        missing: what would have to be known, and the way to get it; null if the sentence says what is known.
+        evidence: the sources that the sentence was read from.
+        assumed: what the sentence assumes because no source shows it.
+        missing: the fact that is not known, and how to learn it; null if the sentence states a known fact.
     """
 
     text: str
@@ -98,11 +115,11 @@ class DetailData(TypedDict):
 
 
 class Filters(TypedDict):
-    """The filters of members, topics, flows, changes and conflicts; the rest is of the whole group.
+    """The filters of `members`, `topics`, `flows`, `changes` and `conflicts`; other fields ignore them.
 
     Attributes:
-        topic: the regular expression that topics match; null for all.
-        member: the regular expression that members match; null for all.
+        topic: the regular expression that the names of topics must match; null if all topics are shown.
+        member: the regular expression that the names of members must match; null if all members are shown.
     """
 
     topic: str | None
@@ -113,29 +130,29 @@ class DiffDocument(TypedDict):
     """The changes in a consumer group.
 
     Attributes:
-        format_version: of this document; a minor version adds fields, never renames any.
-        group: its name; null where no source tells.
-        statuses: the state of the group.
+        format_version: the version of this format; a minor version adds fields and never renames one.
+        group: the name of the group; null if no source shows it.
+        statuses: the state of the group on each side.
         verdict: the answer in one sentence of at most 160 characters.
-        details: what else there is to say of the whole.
-        separated: groups of topics of which one member had each number before and no longer has after, so
-            that they cannot be joined by partition any more.
-        summary: the diff in numbers, each of which can be checked.
-        checks: the limits that were given.
-        assumed: what was taken for granted because no source tells.
-        warnings: what to know before believing the numbers.
-        protocols: the rebalance protocols that the group may use; one where a source tells.
-        stops: what the change stops: as it is meant, and where members left, as if they had crashed; empty if
-            nothing happens to the group, or if it is unknown.
-        stops_missing: why what the change stops is unknown; null if it is known.
+        details: more sentences about the whole diff.
+        separated: groups of topics that can no longer be joined by partition: before, one member had
+            partition n of every topic of such a group, for each n; after, this is no longer so.
+        summary: the numbers of the diff, on each of which --check can set a limit.
+        checks: the limits of --check, and whether each holds.
+        assumed: what was assumed because no source shows it.
+        warnings: sentences to read before believing the numbers.
+        protocols: the rebalance protocols that the group may use; only one if a source shows which.
+        stops: what the change stops: first as it is planned and then, if members left, as if they had
+            crashed. Empty if nothing happens to the group, or if it is unknown what stops.
+        stops_missing: why it is unknown what the change stops; null if it is known.
         matching: how members were paired.
-        filters: what is left out below.
-        members: the members.
-        topics: the topics of which something changed.
-        flows: partitions that went from one member to another.
-        changes: the partitions of which something changed.
-        reasons: how many of these changes each reason set in motion, where an assignor planned them.
-        conflicts: the partitions with two owners.
+        filters: the filters that `members`, `topics`, `flows`, `changes` and `conflicts` have passed.
+        members: the members; their numbers count partitions of the topics that match the filter.
+        topics: the topics in which something changed; with --all, every topic.
+        flows: the numbers of partitions that went from one owner to another.
+        changes: the partitions in which something changed; with --all, every partition.
+        reasons: reason -> how many of `changes` have it; empty if the side after is not a plan.
+        conflicts: the partitions that have two owners on one side.
     """
 
     format_version: str

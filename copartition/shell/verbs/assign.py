@@ -42,17 +42,18 @@ _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
     "--member",
     "members",
     id_="ID",
-    text="A member, in the order they join; it subscribes to every topic unless it names some. Repeatable.",
+    text="A member; it subscribes to every topic unless it names some. Repeatable, in the order in which "
+    "members join.",
 )
 @click.option(
     "--from",
     "source",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Take topics, members and their partitions from a file: a snapshot, or what a tool printed.",
+    help="Read topics, members and their partitions from a file: a snapshot, or what a tool printed.",
 )
-@weights_option("for weighted and cooperative-weighted; lag only with --from.")
+@weights_option("For weighted and cooperative-weighted; lag only with --from.")
 @strategy_option("A setting of the assignor, such as lag=lag.json of lag-rack")
-@click.option("--list", "listing", is_flag=True, help="The assignors by name, plug-ins included.")
+@click.option("--list", "listing", is_flag=True, help="List all assignors by name, plug-ins included.")
 @output_options("text", "json")
 def assign(
     assignor: str | None,
@@ -67,9 +68,9 @@ def assign(
 ) -> None:
     """Assign topics to members with ASSIGNOR, a name that --list shows.
 
-    With -o json it is a snapshot, which assignment-diff reads.
+    With -o json the assignment is printed as a snapshot, which assignment-diff reads.
 
-    Exit code: 0 it is shown; 2 there is no such assignor, or it cannot assign such a group.
+    Exit code: 0 the assignment is shown; 2 there is no such assignor, or it cannot assign such a group.
     """
     if listing:
         from assignors import list_assignors  # noqa: PLC0415 - help does without

@@ -30,9 +30,15 @@ PARTITIONS = 50
     "copartition coordinator billing -n 50 -o json",
 )
 @click.argument("ids", nargs=-1, required=True, metavar="GROUP...")
-@click.option("--transactional-id", "transactional", is_flag=True, help="Each GROUP is a transactional id.")
+@click.option(
+    "--transactional-id",
+    "transactional",
+    is_flag=True,
+    help="The arguments are transactional ids instead of groups.",
+)
 @partitions_option(
-    f"Partitions of the internal topic: {PARTITIONS} by default, or what the cluster has.", MAX_PARTITIONS
+    f"Partition count of the internal topic; by default the cluster's, or {PARTITIONS} without a cluster.",
+    MAX_PARTITIONS,
 )
 @client_options("The cluster, which knows the brokers.")
 @output_options("text", "json")
@@ -50,7 +56,8 @@ def coordinator(
 
     That broker is the group's coordinator. Transactional ids are kept in __transaction_state instead.
 
-    Exit code: 0 it is shown; 2 the cluster could not be asked, or has no such internal topic yet.
+    Exit code: 0 the partition is shown; 2 the cluster could not be asked, or does not have the internal topic
+    yet.
     """
     from partitioning.placement import coordinator_partition  # noqa: PLC0415 - help does without numpy
 

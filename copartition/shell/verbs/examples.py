@@ -12,12 +12,13 @@ from copartition.shell.commands import command, write
 @command("copartition examples", "copartition examples try")
 @click.argument("folder", type=click.Path(file_okay=False), default=".")
 def examples(folder: str) -> None:
-    """Write the files that examples of --help and of the pages read into FOLDER, by default this one.
+    """Write into FOLDER the files that the examples of --help and of the documentation read.
 
-    They are made up: captures and a record of the group billing, scenarios, a log and keys. A file of the
-    same name that is there already is left as it is. Examples with -b need a cluster of yours.
+    The files are made up: captures and a record of the group billing, scenarios, a log and keys. FOLDER is
+    by default the current one. A file that exists already is left as it is. Examples with -b need a cluster
+    of your own.
 
-    Exit code: 0 every file is there; 2 one cannot be written.
+    Exit code: 0 every file is there; 2 a file cannot be written.
     """
     from importlib.resources import files  # noqa: PLC0415 - help does without
 

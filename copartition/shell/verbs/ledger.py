@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     ),
 )
 def ledger() -> None:
-    """Show what exactly-once writes from Spark have noted: which version is in which partition.
+    """Show the ledgers of exactly-once writes from Spark: which version of the data is in which partition.
 
-    A ledger is a consumer group named copartition/APP, whose committed offsets are versions.
+    The ledger of an application is a consumer group named copartition/APP, whose committed offsets are
+    versions.
     """
 
 
@@ -42,7 +43,7 @@ def ledger() -> None:
 def list_(*, config: dict[str, str], output: Output) -> None:
     """List the applications that have a ledger, the topics they write, and the newest version in each.
 
-    Exit code: 0 they are listed, if there are any; 2 the cluster could not be asked.
+    Exit code: 0 the applications are listed, if there are any; 2 the cluster could not be asked.
     """
     from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
 
@@ -56,7 +57,7 @@ def list_(*, config: dict[str, str], output: Output) -> None:
 
 @ledger.command()
 @click.argument("app_id", metavar="APP")
-@only_option("topic", "pattern", "Show only topics that match.")
+@only_option("topic", "pattern", "Show only topics whose names match.")
 @client_options("The cluster.")
 @output_options("text", "json")
 def show(
@@ -66,10 +67,10 @@ def show(
     config: dict[str, str],
     output: Output,
 ) -> int:
-    """Show each partition's version, how many of its records are in, and whether that is all of them.
+    """Show each partition's version, how many records of it are written, and whether these are all.
 
-    Exit code: 0 every partition of a topic has the same version, whole; 1 some have not; 2 there is no such
-    ledger, or the cluster could not be asked.
+    Exit code: 0 all partitions of a topic have the same version, with all its records; 1 some do not; 2 there
+    is no such ledger, or the cluster could not be asked.
     """
     from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
 
@@ -92,7 +93,7 @@ def show(
 
 @ledger.command()
 @click.argument("app_id", metavar="APP")
-@click.option("--yes", is_flag=True, help="Do it.")
+@click.option("--yes", is_flag=True, help="Confirm that the ledger is to be deleted.")
 @client_options("The cluster.")
 @verbose_option
 def forget(
@@ -101,13 +102,13 @@ def forget(
     yes: bool,
     config: dict[str, str],
 ) -> None:
-    """Delete the ledger of APP, for all its topics; records stay.
+    """Delete the ledger of APP, for all its topics; the records stay in the topics.
 
-    After that APP begins a new ledger where the option txnFirstVersion says so, and a version that was in
-    already is then written a second time.
+    After that, APP begins a new ledger at the version that its option txnFirstVersion names. A version that
+    was written already is then written a second time.
 
-    Exit code: 0 it is forgotten; 2 there is no such ledger, --yes is missing, or the cluster could not be
-    asked.
+    Exit code: 0 the ledger is deleted; 2 there is no such ledger, --yes is missing, or the cluster could not
+    be asked.
     """
     from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
 

@@ -35,26 +35,41 @@ _SHOWN_BYTES = 24
 @click.argument("keys", nargs=-1, metavar="[KEY]...")
 @partitions_option("Partitions of the topic.", MAX_PARTITIONS, required=True)
 @click.option(
-    "--profile", "profiles", multiple=True, help="Only this client's rule, or this plug-in's; repeatable."
+    "--profile",
+    "profiles",
+    multiple=True,
+    help="Show only this client's profile, or this plug-in; repeatable.",
 )
 @click.option(
     "--key-type",
     type=click.Choice(_KEY_TYPES),
     default="string",
     show_default=True,
-    help="Which serializer writes the keys.",
+    help="The serializer that writes the keys.",
 )
 @click.option(
     "--schema-id",
     metavar="ID|header",
-    help="The schema's number in the registry; header: the producer sends it in a header, not in the key.",
+    help="The id of the schema in the registry; header: the producer sends it in a header, not in the key.",
 )
-@click.option("--schema-file", metavar="FILE", help="The schema: of avro JSON, of protobuf a descriptor set.")
 @click.option(
-    "--keys", "file", metavar="FILE", help="Read keys from a file, - for standard input: one a line."
+    "--schema-file",
+    metavar="FILE",
+    help="The file of the schema: JSON for avro, a descriptor set for protobuf.",
 )
-@click.option("--column", metavar="NAME", help="With --keys: a column of CSV, or a field of NDJSON.")
-@click.option("--all-forms", is_flag=True, help="Show where a key would be in each form that it may have.")
+@click.option(
+    "--keys", "file", metavar="FILE", help="Read keys from a file, one from each line; - for standard input."
+)
+@click.option(
+    "--column",
+    metavar="NAME",
+    help="With --keys: the column of CSV, or the field of NDJSON, that has the keys.",
+)
+@click.option(
+    "--all-forms",
+    is_flag=True,
+    help="Show the partition of each key in every form in which it may be written.",
+)
 @output_options("text", "json")
 def partition(
     keys: tuple[str, ...],
@@ -71,11 +86,11 @@ def partition(
 ) -> None:
     """Show the partition to which every client sends each KEY of a topic with N partitions.
 
-    A dash means that the client does not hash such a key, or that its keys are texts and this one is none.
-    What is hashed is the serialized key: the number 42 as a long and as a text are two keys (--key-type). A
-    KEY of json, avro, protobuf or jsonschema is a JSON document; one that is none is the text that it is.
+    A dash means that the client does not hash this key, or that its keys must be texts and this key is none.
+    Clients hash the serialized key, so 42 as a long and 42 as a text are different keys (--key-type). With
+    json, avro, protobuf or jsonschema, KEY is a JSON document; if it is not JSON, it is taken as a text.
 
-    Exit code: 0 they are shown, 2 a key or a file could not be read.
+    Exit code: 0 the partitions are shown; 2 a key or a file could not be read.
     """
     if bool(keys) == bool(file):
         raise click.UsageError("give each KEY as an argument, or a file of them with --keys")
@@ -321,10 +336,10 @@ def _profile_name(name: str) -> str:
 def profiles(output: Output) -> None:
     """List every client's rule for keys, then plug-ins with their own descriptions.
 
-    CHECKED says whether the client itself was asked, of 2,680 keys; else its rule is ported from its
-    source.
+    CHECKED says whether the rule was compared with the client itself, with 2,680 keys. If it was not, the
+    rule is known only from the client's source.
 
-    Exit code: 0 they are listed.
+    Exit code: 0 the rules are listed.
     """
     from partitioning import PROFILES, list_partitioners  # noqa: PLC0415 - help does without
 

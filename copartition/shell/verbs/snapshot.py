@@ -17,9 +17,10 @@ from copartition.shell.options import group_option, out_option, verbose_option
 @click.option(
     "--as-scenario",
     is_flag=True,
-    help="A scenario instead, for copartition simulate: YAML of the group at rest, to add events to.",
+    help="Print a scenario for copartition simulate instead: YAML of the group at rest, to which you add "
+    "events.",
 )
-@click.option("--assignor", help="--as-scenario: the group's strategy, if the source does not name it.")
+@click.option("--assignor", help="With --as-scenario: the group's strategy, if the source does not name it.")
 @out_option
 @group_option
 @client_options("The cluster of live:GROUP.")
@@ -35,11 +36,12 @@ def snapshot(
 ) -> None:
     """Print a group as JSON, to be compared with later: members, subscriptions, owners, lag.
 
-    SOURCE is what assignment-diff takes: live:GROUP, a file, - for standard input, or a step of a scenario or
-    a record. Of a KIP-848 group the snapshot holds its target, too. A share group or a Streams group has a
-    snapshot of its own, which copartition doctor reads. assignment-diff --save keeps a plan.
+    SOURCE is a source as assignment-diff takes it: live:GROUP, a file, - for standard input, or a step of a
+    scenario or a record. The snapshot of a KIP-848 group has its target assignment, too. Share groups and
+    Streams groups have snapshots of another form, which copartition doctor reads. To keep a plan, use
+    assignment-diff --save.
 
-    Exit code: 0 it is printed; 2 the source could not be read.
+    Exit code: 0 the snapshot is printed; 2 the source could not be read.
     """
     from copartition import groups  # noqa: PLC0415 - help does without
     from copartition.groups.kinds.model import other_group_bytes  # noqa: PLC0415 - as above

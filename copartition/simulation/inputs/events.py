@@ -24,27 +24,31 @@ SimulatedClient: TypeAlias = Literal["java", "librdkafka", "kafka-python", "aiok
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """One consumer process, whichever member ids it has over time.
+    """A consumer process; it may have several member ids, one after another.
 
     Attributes:
-        name: unique in the scenario. It is also its client id, and its `group.instance.id` if it is static.
-        static: whether it is a static member (KIP-345).
-        topics: names of the topics it subscribes to; None means all topics of the scenario.
-        pattern: a regular expression of topic names instead of `topics`; it also finds topics created later.
-        rack: its `client.rack`.
-        client: the client that it behaves like: "java", "librdkafka", "kafka-python", "aiokafka", or
-            "connect" for a worker of Connect, where a partition stands for a task.
-        assignors: its strategies, the preferred one first, `partition.assignment.strategy`; None means the
-            scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
-        beat_ms: the time of its first heartbeat after time 0; None: `Scenario.settled_ms` decides.
-        member_id: the id that the coordinator gives it when it joins first, if that is known; None: an id
-            made from its name. If a classic group's leader leaves and all ids are known, the member that
-            comes first in the coordinator's `HashMap` of ids leads next. Otherwise the member that joined
-            first leads next, or a worker of Connect chosen by the seed. At time 0 the first consumer leads.
-        capacity: records a second that it can process; None: `Load.capacity`.
-        close: what it does about its membership when it closes, `CloseOptions` of the Java client (KIP-1092,
-            4.1): "leave-group", "remain-in-group", or "default". By default a dynamic member leaves and a
-            static one remains. See `leaves`.
+        name: the consumer's name, unique in the scenario. It is also its client id, and its
+            `group.instance.id` if it is a static member.
+        static: whether the consumer is a static member (KIP-345).
+        topics: the names of the topics that it subscribes to; None means all topics of the scenario.
+        pattern: a regular expression of topic names, instead of `topics`. It also matches topics that are
+            created later.
+        rack: the consumer's `client.rack`.
+        client: the client whose behaviour the consumer has: "java", "librdkafka", "kafka-python", "aiokafka",
+            or "connect" for a worker of Kafka Connect, whose tasks are shown as partitions.
+        assignors: its strategies, the preferred one first, as in `partition.assignment.strategy`; None means
+            that of the scenario. With a broker-side strategy such as "uniform" it speaks the consumer
+            protocol (KIP-848).
+        beat_ms: the time of its first heartbeat after time 0; None means that `Scenario.settled_ms` decides.
+        member_id: the id that the coordinator gives to it when it joins first; None means an id that is made
+            from its name. Ids decide who leads a classic group after its leader has left: if all ids are
+            known, the member that comes first in the coordinator's `HashMap` of ids. Otherwise it is the
+            member that joined first or, in Connect, a worker that the seed chooses. At time 0 the first
+            consumer leads.
+        capacity: records a second that it can process; None means `Load.capacity`.
+        close: what the consumer does about its membership when it closes, as `CloseOptions` of the Java
+            client (KIP-1092, 4.1): "leave-group", "remain-in-group", or "default". By default a dynamic
+            member leaves and a static one remains. See `leaves`.
     """
 
     name: str
@@ -83,10 +87,10 @@ class Condition:
     """A condition that an event waits for: a figure of the group beyond a limit, compared once a second.
 
     Attributes:
-        figure: "lag": records behind, over all partitions; "partition_lag": those of the partition most
-            behind; "unread": partitions that no consumer reads; "members": members of the group; or
-            "commit-refused" (`REFUSED`), which has no limit: the event happens each time, before the consumer
-            joins again.
+        figure: "lag": records behind, summed over all partitions; "partition_lag": records behind in the
+            partition that is furthest behind; "unread": partitions that no consumer reads; "members": members
+            of the group; or "commit-refused" (`REFUSED`), which has no limit: the event happens each time a
+            commit of its consumer is refused, before the consumer joins again.
         above: the limit that the figure must be above; None if `below` is given.
         below: the limit that the figure must be below; None if `above` is given.
         for_ms: how long the figure must have been beyond the limit.
@@ -153,9 +157,9 @@ class Reassign:
 
     Attributes:
         at_ms: when the replicas have moved.
-        topic: the topic.
+        topic: the topic's name.
         racks: the racks of the replicas, one list for each partition. If the topic has another number of
-            partitions by then, its racks count as unknown.
+            partitions by then, the racks of its replicas count as unknown.
     """
 
     at_ms: When
@@ -165,7 +169,7 @@ class Reassign:
 
 @dataclass(frozen=True, slots=True)
 class SlowPoll:
-    """One batch keeps a consumer from calling `poll` for this long; its heartbeats go on."""
+    """A batch keeps a consumer from calling `poll` for `for_ms`; its heartbeats go on."""
 
     at_ms: When
     consumer: str
@@ -174,7 +178,7 @@ class SlowPoll:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A consumer's process stands still, heartbeats too: SIGSTOP, a full collection, a frozen machine."""
+    """A consumer's process stands still for `for_ms`, heartbeats too: SIGSTOP, a full garbage collection."""
 
     at_ms: When
     consumer: str
@@ -183,7 +187,7 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class SlowNetwork:
-    """A consumer's network is slow: each of its requests, with its answer, takes `network_ms`."""
+    """A consumer's network is slow for `for_ms`: each of its requests takes `network_ms`, answer included."""
 
     at_ms: When
     consumer: str
@@ -193,7 +197,7 @@ class SlowNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Failover:
-    """The group's coordinator goes down with its broker, and another broker loads the group."""
+    """The coordinator's broker goes down; `down_ms` later another broker has loaded the group."""
 
     at_ms: When
     down_ms: Duration
@@ -201,7 +205,7 @@ class Failover:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateInstance:
-    """A second process starts with the `group.instance.id` of a static consumer, which fences the first."""
+    """A second process starts with the `group.instance.id` of a static consumer, and fences the first."""
 
     at_ms: When
     consumer: str
@@ -212,10 +216,10 @@ class Restart:
     """A consumer closes cleanly and starts again `down_ms` later.
 
     Attributes:
-        at_ms: when it closes.
+        at_ms: when the consumer closes.
         consumer: the name of the consumer.
-        down_ms: how long it is away.
-        assignors: its strategies from then on; None keeps its present ones.
+        down_ms: the time from its close to its start.
+        assignors: its strategies after the restart; None keeps its present ones.
     """
 
     at_ms: When
@@ -229,10 +233,10 @@ class RollingRestart:
     """Every running consumer is restarted, one after the other at fixed times, as by a script.
 
     Attributes:
-        at_ms: when the first one closes.
-        every_ms: time from one close to the next, whether the last consumer is up again or not.
-        down_ms: how long each is away.
-        assignors: their strategies from then on; None keeps their present ones.
+        at_ms: when the first consumer closes.
+        every_ms: the time from one close to the next, whether the last consumer runs again or not.
+        down_ms: the time from the close of a consumer to its start.
+        assignors: the strategies of each consumer after its restart; None keeps its present ones.
     """
 
     at_ms: When = 0
@@ -243,13 +247,13 @@ class RollingRestart:
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetRoll:
-    """Every running consumer is restarted under its own name, the last first, each once the one before is up.
+    """Every running consumer is restarted under its own name, from the last to the first, one at a time.
 
     Attributes:
-        at_ms: when the first one closes.
-        down_ms: how long each is away.
-        ready_ms: time from the start of one to the close of the next.
-        assignors: their strategies from then on; None keeps their present ones.
+        at_ms: when the first consumer closes.
+        down_ms: the time from the close of a consumer to its start.
+        ready_ms: the time from the start of a consumer to the close of the next one.
+        assignors: the strategies of each consumer after its restart; None keeps its present ones.
     """
 
     at_ms: When
@@ -266,12 +270,12 @@ class Deployment:
     it stays the same. The oldest consumers are replaced first.
 
     Attributes:
-        at_ms: when it begins.
-        surge: how many consumers more than their present number may run, `maxSurge`.
-        unavailable: how many fewer may be available, `maxUnavailable`.
-        start_ms: time from the creation of a pod to the start of its consumer.
-        ready_ms: time from the start of its consumer until that counts as available.
-        assignors: strategies of the new consumers; None keeps the present ones.
+        at_ms: when the deployment begins.
+        surge: how many consumers more than their present number may exist, `maxSurge`.
+        unavailable: how many consumers fewer than their present number may be available, `maxUnavailable`.
+        start_ms: the time from the creation of a pod to the start of its consumer.
+        ready_ms: the time from the start of a consumer until it counts as available.
+        assignors: the strategies of the new consumers; None keeps the present ones.
     """
 
     at_ms: When
@@ -284,7 +288,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class ScaleTo:
-    """Scale the group to `consumers` consumers; new ones start after `start_ms`, the youngest close first.
+    """The group is scaled to `consumers` consumers: new ones start after `start_ms`, or the youngest close.
 
     A new consumer is like the youngest one and has the first free number: `worker-40` after `worker-39`, or
     `worker-38` if that was taken away before.
@@ -297,7 +301,7 @@ class ScaleTo:
 
 @dataclass(frozen=True, slots=True)
 class Autoscaler:
-    """A horizontal autoscaler on lag, such as KEDA's: it wants ceil(lag / `lag_per_consumer`) consumers.
+    """A horizontal autoscaler starts, such as KEDA's; it wants ceil(lag / `lag_per_consumer`) consumers.
 
     KEDA wants no more consumers than there are partitions. Apart from that, this does what Kubernetes does by
     default. It changes nothing if the lag is within a tenth of what the present consumers can handle. At one
@@ -305,13 +309,13 @@ class Autoscaler:
     consumers as `ScaleTo` does.
 
     Attributes:
-        at_ms: when it looks first.
-        lag_per_consumer: `lagThreshold`.
-        polling_ms: time between two looks.
-        cooldown_ms: how long the wanted number must have been lower before consumers are taken away.
-        fewest: the lowest number of consumers.
+        at_ms: when the autoscaler looks at the lag for the first time.
+        lag_per_consumer: the lag that one consumer is meant to have, `lagThreshold`.
+        polling_ms: the time between two looks at the lag.
+        cooldown_ms: how long the wanted number must have been lower before consumers are removed.
+        fewest: the lowest number of consumers, `minReplicaCount`.
         most: the highest number of consumers, `maxReplicaCount`.
-        start_ms: time from its decision to the start of a new consumer.
+        start_ms: the time from a decision to the start of a new consumer.
     """
 
     at_ms: When
@@ -325,15 +329,15 @@ class Autoscaler:
 
 @dataclass(frozen=True, slots=True)
 class CrashLoop:
-    """A consumer crashes again and again, and each restart comes later, by Kubernetes' back-off.
+    """A consumer crashes again and again; by Kubernetes' back-off each restart takes longer than the last.
 
     Attributes:
-        at_ms: when it crashes first.
+        at_ms: when the consumer crashes for the first time.
         consumer: the name of the consumer.
         times: the number of crashes.
-        up_ms: how long it runs before it crashes again.
-        backoff_ms: how long it is away after the first crash; twice as long after each further one.
-        most_ms: the longest time that it is away.
+        up_ms: how long it runs after a restart before it crashes again.
+        backoff_ms: how long it is away after the first crash; the time doubles with each further crash.
+        most_ms: the longest time that it is away after a crash.
     """
 
     at_ms: When

@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, fields
-from inspect import getdoc
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from assignors.group import Topic
-from copartition.kit.words import attribute_texts, visible
+from copartition.kit.words import attribute_texts, type_text, visible
 from copartition.simulation.inputs import kinds
 from copartition.simulation.inputs.durations import Milliseconds
 from copartition.simulation.inputs.events import (
@@ -179,7 +178,7 @@ def scenario_schema() -> dict[str, Any]:
     alike = {name: of for name, of in consumer["properties"].items() if name not in ITS_OWN}
     several = object_of(alike | {"count": MEMBERS.schema, "prefix": TEXT.schema}, ["count"])
     load["properties"]["rate"]["anyOf"].append(
-        {"type": "string", "description": "a file that copartition audit -o json wrote."}
+        {"type": "string", "description": "the path of a file that copartition audit -o json wrote."}
     )
     # Files call settings by Kafka's names, and the dataclass calls them by Python's.
     settings["properties"] = {kafka_name(name): of for name, of in settings["properties"].items()}
@@ -208,7 +207,7 @@ def scenario_schema() -> dict[str, Any]:
     for name, of in own.items():
         whole["properties"][name] = of | {"description": whole["properties"][name]["description"]}
     whole["properties"]["static"] = FLAG.schema | {
-        "description": "whether consumers are static members where they do not say.",
+        "description": "whether a consumer that has no `static` of its own is a static member.",
         "default": False,
     }
     return {
@@ -238,8 +237,7 @@ def _object(type_: type[Any]) -> dict[str, Any]:
             notes["default"] = field.default
         # Draft 7 ignores everything next to a "$ref", so a reference with notes is wrapped.
         properties[field.name] = ({"allOf": [schema]} if "$ref" in schema and notes else schema) | notes
-    summary = (getdoc(type_) or "").partition("\n\n")[0]
-    return object_of(properties, required) | {"description": " ".join(summary.split())}
+    return object_of(properties, required) | {"description": type_text(type_)}
 
 
 def _event_schema(name: str) -> dict[str, Any]:
@@ -247,8 +245,12 @@ def _event_schema(name: str) -> dict[str, Any]:
     schema = _object(EVENTS[name])
     own = {
         "event": {"const": name},
-        "at_ms": kind_of(Milliseconds).schema | {"description": "when."},
-        "when": kinds.SCHEMA | {"description": "the condition that sets it off, once, instead of a time."},
+        "at_ms": kind_of(Milliseconds).schema | {"description": "the time of the event."},
+        "when": kinds.SCHEMA
+        | {
+            "description": "the condition that starts the event, instead of a time. The event happens once; "
+            "with commit-refused, each time."
+        },
     }
     if name == "join":
         own["consumer"] = {"anyOf": [TEXT.schema, _CONSUMER]}

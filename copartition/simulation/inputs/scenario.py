@@ -65,7 +65,7 @@ PURPOSES = ("question", "source", "conclusion")
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A group that is stable at time 0 and the events that follow; times are milliseconds.
+    """A group that is stable at time 0, and the events that follow; a time without a unit is in milliseconds.
 
     >>> grow = {"event": "grow", "at_ms": "10 min", "topic": "orders", "partitions": 8}
     >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [grow]})
@@ -73,24 +73,26 @@ class Scenario:
     (['worker-0', 'worker-1'], 600000.0)
 
     Attributes:
-        topics: the topics of the cluster.
-        consumers: members of the stable group at time 0, in the order in which they joined; empty for an
+        topics: the topics of the cluster, with the number of partitions that each has at time 0.
+        consumers: the members of the stable group at time 0, in the order in which they joined; empty for an
             empty group.
-        events: what happens, in any order. Events of the same time happen in the order given.
-        assignor: name of the strategy, see `assignors.list_assignors`; "uniform" and "broker-range" mean a
-            group of the protocol of KIP-848.
-        settings: timeouts.
-        seed: decides everything that is drawn: how late each member's heartbeats are, metadata refreshes,
-            durations.
-        name: its name in reports.
-        settled_ms: how long the group has been quiet at time 0; 0 means that a rebalance has just ended.
-            Heartbeats are in step after a rebalance, and drift apart while the group is quiet.
-        costs: what takes time besides waiting.
-        load: the records; None: no lag is computed.
-        until_ms: when the run ends; None: when nothing is left to happen.
-        question: the question that the scenario is to answer; reports show it above the run, as they do the
-            next two.
-        source: where the question or the events come from: an address, a paper, an incident.
+        events: what happens, in any order. Events of the same time happen in the order in which they are
+            listed.
+        assignor: the name of the strategy, see `assignors.list_assignors`. With "uniform" or "broker-range"
+            the group has the protocol of KIP-848.
+        settings: the timeouts of clients and brokers.
+        seed: the seed of everything that is drawn: the phases of the members' heartbeats, metadata refreshes,
+            and durations.
+        name: the scenario's name in reports.
+        settled_ms: how long the group has been without a rebalance at time 0; 0 means that a rebalance has
+            just ended. After a rebalance the heartbeats of all members are in step, and drift apart with
+            time.
+        costs: the times that steps of a rebalance take on clients and on the network.
+        load: the flow of records; None means that no lag is computed.
+        until_ms: when the run ends; None means when nothing is left to happen.
+        question: the question that the scenario answers. Reports show it above the run, as they do `source`
+            and `conclusion`.
+        source: where the question or the events come from, such as an address, a paper or an incident.
         conclusion: the answer that the author of the scenario found.
 
     Raises:

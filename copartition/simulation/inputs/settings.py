@@ -32,19 +32,22 @@ class Settings:
     """The timeouts that decide how long a rebalance takes; defaults are those of the Java client and broker.
 
     Attributes:
-        session_timeout_ms: `session.timeout.ms`; how long the coordinator waits for a silent member.
-        heartbeat_interval_ms: `heartbeat.interval.ms`; members learn of a rebalance at their next heartbeat.
-        max_poll_interval_ms: `max.poll.interval.ms`; how long the join barrier waits for a member, and how
+        session_timeout_ms: `session.timeout.ms`; how long the coordinator waits for a heartbeat before it
+            removes a member.
+        heartbeat_interval_ms: `heartbeat.interval.ms`; the time between a member's heartbeats. A member
+            learns of a rebalance at its next heartbeat.
+        max_poll_interval_ms: `max.poll.interval.ms`; how long a rebalance waits for a member to join, and how
             long an application may stay away from `poll` before its client leaves the group.
-        metadata_max_age_ms: `metadata.max.age.ms`; how late the leader may notice new partitions.
-        auto_commit_interval_ms: `auto.commit.interval.ms`; how often offsets are committed.
+        metadata_max_age_ms: `metadata.max.age.ms`; the longest time until the group's leader notices new
+            partitions.
+        auto_commit_interval_ms: `auto.commit.interval.ms`; the time between two commits of offsets.
         group_initial_rebalance_delay_ms: `group.initial.rebalance.delay.ms` of the broker (KIP-134).
         group_consumer_session_timeout_ms: `group.consumer.session.timeout.ms` of the broker (KIP-848).
         group_consumer_heartbeat_interval_ms: `group.consumer.heartbeat.interval.ms` of the broker (KIP-848).
         group_consumer_assignment_interval_ms: `group.consumer.assignment.interval.ms` of the broker; the
-            least time between two target assignments of a group (KIP-848).
+            shortest time between two target assignments of a group (KIP-848).
         scheduled_rebalance_max_delay_ms: `scheduled.rebalance.max.delay.ms` of Connect (KIP-415); how long
-            the tasks of a lost worker are kept for its return.
+            the tasks of a lost worker wait for its return before other workers get them.
         transaction_timeout_ms: `transaction.timeout.ms`; how long a dead producer's transaction stays open.
     """
 
@@ -77,20 +80,23 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The costs of a rebalance besides waiting; by default nothing takes time.
+    """The times that steps of a rebalance take on clients and on the network; by default 0.
 
     Attributes:
         poll_ms: how long the application works between two calls of `poll`. A client that rejoins inside
-            `poll` does so when its present batch is done. A Java member that reads other partitions has the
-            first record of a new one three batches after the assign callback, five in a KIP-848 group.
-        revoke_ms: time of the application's callback when partitions are revoked. The callback runs inside
-            `poll`, so the member does not read the partitions that it keeps meanwhile, either.
-        assign_ms: time of the application's callback when partitions are assigned, likewise.
-        partition_ms: time to open one assigned partition, one after another: a Connect task, a state store.
-        first_fetch_ms: time from the assign callback to the first record.
-        assignor_ms: time of the leader's or the coordinator's assignor; "measured" takes the time that ours
-            needs, which makes runs differ.
-        network_ms: time of a request and its answer.
+            `poll` rejoins only when it has finished its present batch. A Java member that reads other
+            partitions, too, gets the first record of a new partition three batches after the assign callback;
+            in a KIP-848 group, five batches.
+        revoke_ms: the time that the application's callback takes when partitions are revoked. The callback
+            runs inside `poll`, so meanwhile the member does not read the partitions that it keeps, either.
+        assign_ms: the time that the application's callback takes when partitions are assigned. It runs inside
+            `poll`, too.
+        partition_ms: the time to open one assigned partition, such as a Connect task or a state store.
+            Partitions are opened one after another.
+        first_fetch_ms: the time from the assign callback to the first record.
+        assignor_ms: the time that the assignor takes, on the leader or the coordinator. "measured" means the
+            time that the assignor of this package takes, which makes runs differ.
+        network_ms: the time of a request with its answer.
     """
 
     poll_ms: Duration = 0
@@ -107,27 +113,29 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The records of a scenario as a flow: how many come, how many a consumer can process, when it commits.
+    """The records of a scenario as a flow: how many arrive, how many consumers process, and when they commit.
 
     Attributes:
-        rate: records a second that come to each partition: one number for all, one for each topic, or a list
-            for a topic with one for each partition.
-        capacity: records a second that a consumer without a capacity of its own can process; infinite by
+        rate: records a second that are written to each partition: one number for all partitions, one number
+            for each topic, or for a topic a list with one number for each partition.
+        capacity: records a second that a consumer can process if it has no capacity of its own; infinite by
             default.
-        zipf: how unevenly a topic's records spread if `rate` is one number. Partition p gets a share
-            proportional to 1 / (p + 1) ** zipf, so partition 0 gets the most, and `rate` is the mean of the
-            partitions that exist first. 0: all get the same.
-        batch: records of one `poll`, `max.poll.records`.
-        commit: whether offsets are committed "after" their records are processed (so uncommitted records are
-            read twice) or "before" (so unprocessed records are lost).
+        zipf: how unevenly the records of a topic are spread if `rate` is one number. The share of partition p
+            is proportional to 1 / (p + 1) ** zipf, so partition 0 gets the most, and `rate` is the mean over
+            the partitions that the topic has first. 0: all partitions get the same.
+        batch: the most records that one `poll` returns, `max.poll.records`.
+        commit: "after": offsets are committed after their records are processed, so uncommitted records are
+            read twice. "before": offsets are committed before, so records that were not processed yet are
+            lost.
         commit_on_revoke: whether a consumer commits before it gives up a partition.
-        transactions: whether offsets are committed in the transaction of the output made from the records
-            (read-process-write). Uncommitted output is aborted and made again, and readers with
+        transactions: whether offsets are committed in the transaction of the output that is made from the
+            records (read-process-write). Uncommitted output is aborted and made again, and readers with
             `read_committed` see nothing twice.
-        waiting: records that wait at time 0 in each partition that exists then: one number for all, one for
-            each topic, or a list for a topic with one for each partition.
+        waiting: records that wait at time 0 in each partition that exists then: one number for all
+            partitions, one number for each topic, or for a topic a list with one number for each partition.
         auto_offset_reset: `auto.offset.reset`: where the first reader of a new partition begins. Under
-            "latest", the clients' default, records written before are skipped, and count as lost.
+            "latest", the default of Kafka's clients, records that were written before are skipped and count
+            as lost.
     """
 
     rate: Number | Mapping[str, Number | tuple[Number, ...]]

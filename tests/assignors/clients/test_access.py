@@ -23,6 +23,7 @@ from assignors.clients.aiokafka import aiokafka_assignor
 from assignors.clients.kafka_python import KafkaPythonAssignor, finish_rejoin
 from tests.assignors.clients.consumer import METADATA_MAX_AGE_MS
 from tests.support.encrypted import SECRETS, Encrypted, allowed
+from tests.support.tiers import sample
 from tests.support.waiting import GENEROUS_S
 
 if TYPE_CHECKING:
@@ -167,23 +168,28 @@ def test_two_members_own_every_partition_once(cluster: Encrypted, client: Callab
     assert sorted(owned) == [[0], [1]]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("client", "group", "change", "error", "said"),
-    [
-        # It drops an answer that comes together with the end of a TLS connection, as on a busy machine.
-        (
-            kafka_python,
-            GROUP,
-            WRONG_PASSWORD,
-            KafkaTimeoutError,
-            "due to invalid credentials|socket disconnected",
-        ),
-        (aiokafka, GROUP, WRONG_PASSWORD, KafkaConnectionError, "due to invalid credentials"),
-        (kafka_python, GROUP, PLAIN, KafkaTimeoutError, "socket disconnected"),
-        (aiokafka, GROUP, PLAIN, KafkaConnectionError, "closed"),
-        (kafka_python, "others", {}, KafkaPythonGroupError, "others"),
-        (aiokafka, "others", {}, GroupAuthorizationFailedError, "others"),
-    ],
+    sample(
+        [
+            # It drops an answer that comes together with the end of a TLS connection, as on a busy machine.
+            (
+                kafka_python,
+                GROUP,
+                WRONG_PASSWORD,
+                KafkaTimeoutError,
+                "due to invalid credentials|socket disconnected",
+            ),
+            (aiokafka, GROUP, WRONG_PASSWORD, KafkaConnectionError, "due to invalid credentials"),
+            (kafka_python, GROUP, PLAIN, KafkaTimeoutError, "socket disconnected"),
+            (aiokafka, GROUP, PLAIN, KafkaConnectionError, "closed"),
+            (kafka_python, "others", {}, KafkaPythonGroupError, "others"),
+            (aiokafka, "others", {}, GroupAuthorizationFailedError, "others"),
+        ],
+        1,
+        before_ci=5,
+    ),
 )
 def test_a_refusal_comes_through_and_shows_no_secret(
     cluster: Encrypted,

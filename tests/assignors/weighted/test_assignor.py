@@ -16,7 +16,7 @@ WEIGHTS = {f"topic-{number}": [1, 5, 2, 0, 8, 1.5, 3] for number in range(4)}
 CLOSE = 1 + 1e-9
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_they_pass_the_conformance_kit_with_weights_and_a_budget(name):
     check_assignor(lambda: get_assignor(name, weights=WEIGHTS, max_moves=2))

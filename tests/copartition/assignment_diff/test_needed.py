@@ -74,7 +74,7 @@ def test_as_brute_force_on_tiny_groups(equal):
     assert avoidable > examples(1_000) // 5
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_as_a_linear_program_on_medium_groups():
     rng = np.random.default_rng(14)
     for number in range(examples(200)):

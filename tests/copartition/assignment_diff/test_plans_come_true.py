@@ -9,6 +9,7 @@ from copartition.assignment_diff import Joiner, WhatIf, read_pair
 from copartition.groups import snapshot_bytes
 from copartition.shell.main import copartition
 from tests.copartition.groups.worker import read_or_nobody, settings
+from tests.support.tiers import sample
 from tests.support.waiting import wait_for
 
 CONFIGS = {
@@ -46,7 +47,8 @@ class Planned:
         return result.exit_code == 1
 
 
-@pytest.mark.parametrize("protocol", CONFIGS)
+@pytest.mark.sampled
+@pytest.mark.parametrize("protocol", sample([*CONFIGS], 1, before_ci=2))
 def test_a_diff_of_plan_and_group_finds_something_before_the_change_and_nothing_after_it(
     broker, workers, tmp_path, protocol
 ):

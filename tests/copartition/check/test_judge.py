@@ -326,7 +326,7 @@ def lives(draw, name):
     return Topic(name, tuple(stages), draw(st.sampled_from([stages[-1][1], stages[-1][1], count])))
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_no_false_yes_of_what_an_audit_finds():
     answers = Counter()
 

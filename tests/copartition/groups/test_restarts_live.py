@@ -27,6 +27,7 @@ def alone():
         yield broker
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("by", "group"), [(SIGKILL, "killed"), (SIGTERM, "restarted")])
 def test_a_watch_outlives_its_broker(alone, start, by, group):
     topic = Kafka(alone.bootstrap_servers).create_topic(1)
@@ -54,6 +55,7 @@ def test_a_watch_outlives_its_broker(alone, start, by, group):
     )
 
 
+@pytest.mark.slow
 def test_a_connection_made_before_a_restart_is_one_after_it(alone):
     cluster = Cluster("live:g", settings(alone))
     alone.stop(by=SIGKILL)

@@ -50,6 +50,7 @@ def test_a_topic_with_its_records_settings_and_readers(broker: Kafka) -> None:
     assert not any(missing for missing in seen.missing if group in missing.what)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("across", [False, True])
 def test_transactions_are_seen_while_they_are_open(broker: Kafka, across: bool) -> None:
     topic, other, name = broker.create_topic(1), broker.create_topic(1), f"open-{uuid.uuid4().hex}"

@@ -41,6 +41,7 @@ def test_the_version_is_told(start, command):
     assert out.strip().endswith(version("copartition"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "options", "coloured"),
     [
@@ -97,6 +98,7 @@ def test_a_full_disk_is_no_bug(start):
     assert (process.returncode, err) == (2, "copartition profiles: output: No space left on device\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--schema"], ["--version"], ["RECONCILING", "-o", "json"]]
 )
@@ -117,6 +119,7 @@ def test_a_closed_stream_is_a_line(start, reconciling):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-16-le"])
 def test_markdown_goes_to_a_stream_of_any_encoding(start, reconciling, encoding):
     process = start("assignment_diff", reconciling, "-o", "markdown", env=plain(PYTHONIOENCODING=encoding))
@@ -136,6 +139,7 @@ def test_a_missing_package_is_named_with_its_extra(start, missing):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "arguments", "extra"),
     [

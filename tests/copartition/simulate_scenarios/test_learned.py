@@ -37,7 +37,7 @@ def record(tmp_path):
     return write
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize(("assignor", "revoke_ms"), [("range", 4_000), ("cooperative-sticky", 9_000)])
 def test_a_revoke_is_learned_from_the_rebalances_of_a_night(record, assignor, revoke_ms):
     pace, (text,) = learn_costs(record(night(assignor, revoke_ms)), Pace())
@@ -75,14 +75,14 @@ def test_a_member_that_closes_begins_as_long_before_as_its_callback_takes(record
     assert early.settled_ms - late.settled_ms == 4_000
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_what_cannot_be_told_from_chance_is_no_cost(record):
     pace, (text,) = learn_costs(record(night("range", 0)), Pace())
     assert pace == Pace()
     assert text.startswith("the batch in hand and the revoke callback take no time that shows, learned from")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_cost_that_is_given_is_not_learned(record):
     given = Pace(changes={"revoke_ms": "50"})
     assert learn_costs(record(night("range", 4_000)), given) == (given, ())
@@ -102,7 +102,7 @@ def test_the_consumer_protocol_teaches_nothing(record):
     assert text.startswith("in a group of the consumer protocol the next heartbeat hides")
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_deploy_after_the_night_stops_as_long_as_its_group_would(record):
     path = record(night("range", 6_000))
     taught, _ = learn_costs(path, Pace())

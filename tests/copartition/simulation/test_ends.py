@@ -132,7 +132,7 @@ class Restless:
         return Assignment.for_group(group, {turn: given}, transferring=waiting)
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.usefixtures("strangers")
 def test_a_group_that_never_comes_to_rest_is_told():
     register_assignor("restless", Restless)
@@ -165,7 +165,7 @@ PINGPONG = {
 }
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_group_that_rebalances_without_a_pause_is_told_also_where_the_run_has_an_end():
     with pytest.raises(ScenarioError, match=r"not at rest 2,\d{3} steps after .* of: partitions revoked"):
         simulate(Scenario.from_dict(PINGPONG))

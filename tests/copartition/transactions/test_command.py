@@ -152,6 +152,7 @@ def state_of(nodes: Broker, name: str) -> str:
     return own.state
 
 
+@pytest.mark.slow
 def test_a_decided_transaction_without_a_marker_is_named(nodes: Broker) -> None:
     """The leader of its partition stands still when the coordinator wants to write the marker."""
     kafka = Kafka(nodes.bootstrap_servers)
@@ -174,6 +175,7 @@ def test_a_decided_transaction_without_a_marker_is_named(nodes: Broker) -> None:
     assert "is decided (PrepareCommit)" in problems[0].what
 
 
+@pytest.mark.slow
 def test_a_transaction_that_no_coordinator_knows_is_ended_as_advised(nodes: Broker) -> None:
     """Kafka 4.3 drops the marker of a partition whose leader it does not know, so the partition waits."""
     servers = nodes.bootstrap_servers

@@ -9,10 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from copartition.shell.main import copartition
+from tests.support.tiers import sample
 from tools.oracle.offsets_topic import PROTOCOLS, life
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.sampled
+@pytest.mark.parametrize("protocol", sample(PROTOCOLS, 1, before_ci=2))
 def test_the_topic_says_what_clients_did(broker, protocol):
     topic, group = broker.create_topic(2), f"history-{uuid.uuid4()}"
     life(broker, group, topic, protocol)

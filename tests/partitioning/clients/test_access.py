@@ -14,6 +14,7 @@ from partitioning.clients.confluent_aio import PartitioningAIOProducer
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import BrokerUnreachableError, DeliveryError
 from tests.support.encrypted import SECRETS, Encrypted
+from tests.support.tiers import sample
 
 pytestmark = pytest.mark.broker
 
@@ -64,13 +65,18 @@ def written(encrypted: Encrypted) -> int:
 
 
 @either
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("listener", "change", "fault"),
-    [
-        ("expired", {}, "certificate has expired"),
-        ("valid", {"security.protocol": "PLAINTEXT"}, "security.protocol is PLAINTEXT: try SSL"),
-        ("plain", {"security.protocol": "SSL"}, "connecting to a PLAINTEXT broker listener"),
-    ],
+    sample(
+        [
+            ("expired", {}, "certificate has expired"),
+            ("valid", {"security.protocol": "PLAINTEXT"}, "security.protocol is PLAINTEXT: try SSL"),
+            ("plain", {"security.protocol": "SSL"}, "connecting to a PLAINTEXT broker listener"),
+        ],
+        1,
+        before_ci=3,
+    ),
 )
 def test_what_does_not_fit_in_tls_is_named(
     encrypted: Encrypted, listener: str, change: dict[str, str], fault: str, send: Send

@@ -127,6 +127,7 @@ def test_a_static_member_that_comes_again_moves_no_partition(
     other.close()
 
 
+@pytest.mark.slow
 @pytest.mark.jvm
 def test_without_transactions_kills_before_a_commit_double_records(brokers: Brokers) -> None:
     scenario = replace(SCENARIOS["killed"], faults=("kill",) * 2, calls=("commit",))

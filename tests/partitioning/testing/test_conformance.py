@@ -198,6 +198,7 @@ class WideByKey(ByKey):
         return super().place_keys(keys, num_partitions).astype(np.int64)  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 @pytest.mark.live
 @pytest.mark.parametrize("strategy", [Modulo, ByKey])
 def test_a_faultless_strategy_passes(strategy: type[Partitioner]) -> None:

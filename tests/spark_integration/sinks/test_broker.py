@@ -75,6 +75,7 @@ def keyed(df: DataFrame, partitions: int) -> DataFrame:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noted", [True, False])
 @pytest.mark.parametrize("way", ["batch", "stream"])
 def test_a_topic_that_grows_in_mid_write_is_no_success(

@@ -17,7 +17,7 @@ GENEROUS_S = 60.0
 """Limit of a case that comes to its end by itself: Python's collector alone may take 10 ms of it."""
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_comes_out_but_answers_and_typed_errors(name):
     tally = run({name: TARGETS[name]}, SEED, SHARES[name] * CASES)

@@ -47,6 +47,7 @@ def streams(broker):
     member.leave()
 
 
+@pytest.mark.slow
 def test_a_share_group_is_read_with_members_offsets_and_settings(share, config):
     group, topic = share
     read = read_other_live(group, config, "share")
@@ -61,6 +62,7 @@ def test_a_share_group_is_read_with_members_offsets_and_settings(share, config):
     assert look()[0].members[0].partitions == member.partitions
 
 
+@pytest.mark.slow
 def test_a_streams_group_is_read_with_tasks_topology_and_commits(streams, config):
     group, topic = streams
     read = read_any_source(f"live:{group}", config)

@@ -303,7 +303,7 @@ def test_one_more_member_does_not_help_where_no_record_is_acknowledged_in_time(
     assert [(result.group.members, result.accepted) for result in helping] == [(1, 0)]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_a_run_whose_records_are_delivered_without_end_is_given_up() -> None:
     with pytest.raises(ScenarioError, match=r"10 records were delivered more than 1,048,576 times"):
         simulate_share(ShareGroup(records=10, lock_ms=1, delivery_limit=10**9))
