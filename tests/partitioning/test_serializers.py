@@ -12,6 +12,7 @@ from partitioning import serialize_key
 from partitioning.errors import InvalidConfigError, InvalidKeyError
 from partitioning.serializers import KEY_TYPES, WITH_REGISTRY, forms_of, json_key, key_serializer
 from tests.support.key_bytes import AVRO, JUDGES, PROTOBUF, recorded
+from tests.support.tiers import sample
 
 SCHEMAS = {"avro": AVRO, "protobuf": PROTOBUF}
 
@@ -36,7 +37,8 @@ CASES = [
 @pytest.mark.parametrize(("key_type", "judge"), [case for case in CASES if case[0] in KEY_TYPES])
 def test_a_key_has_the_bytes_that_the_serializer_made(key_type, judge):
     refused, keys = 0, [key for key in recorded()[key_type] if judge in key]
-    for key in keys:
+    asked = sample(keys, 5)
+    for key in asked:
         try:
             assert ours(key_type, key["text"], key[judge], judge) == key[judge], key["text"]
         except InvalidKeyError:
@@ -44,12 +46,13 @@ def test_a_key_has_the_bytes_that_the_serializer_made(key_type, judge):
             # Only what the serializers do not agree on is refused.
             assert key["java"][10:] != key["confluent"][10:]
     assert len(keys) >= 850
-    assert refused == (89 if key_type == "jsonschema" else 0)
+    if asked == keys or key_type != "jsonschema":
+        assert refused == (89 if key_type == "jsonschema" else 0)
 
 
 @pytest.mark.parametrize("key_type", sorted(recorded().keys() - {*KEY_TYPES}))
 def test_a_form_with_its_schema_is_that_of_jsonconverter(key_type):
-    for key in recorded()[key_type]:
+    for key in sample(recorded()[key_type], 5):
         forms = {written.hex() for _, written in forms_of(key["text"])}
         assert key["debezium"] in forms
 
