@@ -42,8 +42,7 @@ demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audi
 PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile --max-worker-restart 2 --durations 10 \
   -o console_output_style=classic
 # No live test runs in the quick tier that would be tried again.
-# A limit of time for each test costs a thread a test; tests/support/schedule.py has one for each file.
-QUICK = $(PYTEST) --tier quick --numprocesses auto -p no:rerunfailures -o faulthandler_timeout=0
+QUICK = $(PYTEST) --tier quick --numprocesses auto -p no:rerunfailures
 T ?=
 
 quick: $(READY)  ## run what needs nothing but Python: 2 to 3 minutes of CPU, half of that on two idle cores; T=path for a part

@@ -9,18 +9,15 @@ between two tests is about no test, and would look like a failure among the line
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from _pytest.faulthandler import fault_handler_stderr_fd_key
-from _pytest.runner import runtestprotocol
 from xdist.scheduler import LoadFileScheduling
 
-from tests.support.tiers import SPARK, tier
+from tests.support.tiers import SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,10 +32,6 @@ EVERY_S = 10
 """Seconds between two lines that say how far a run is."""
 SHOWN = 4
 """The most running files that such a line names."""
-HANGS_S = 900
-"""Seconds after which a file of the quick tier hangs; in other tiers pytest measures each test so."""
-SLOW_S = 0.005
-"""pytest's list of slow tests names nothing that takes less than this many seconds."""
 
 
 @pytest.hookimpl(trylast=True)  # `tiers` has marked live tests before
@@ -55,9 +48,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     # hangs or crashes.
     if hasattr(config, "workerinput"):
         _silence_threads_between_tests(config)
-        if tier() == "quick":
-            terminal = config.stash.get(fault_handler_stderr_fd_key, 2)
-            config.pluginmanager.register(FewReports(terminal), "few reports")
     shared_out = bool(config.getoption("tx", default=None))
     if shared_out and not hasattr(config, "workerinput") and config.option.verbose <= 0:
         config.pluginmanager.register(Progress(session), "progress")
@@ -78,10 +68,6 @@ def _silence_threads_between_tests(config: pytest.Config) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | None:
     """Take our scheduler for `--dist loadfile`."""
     return Scheduler(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-def _file_of(nodeid: str) -> str:
-    return nodeid.partition("::")[0]
 
 
 def shares_spark(file: str) -> bool:
@@ -110,7 +96,7 @@ class Scheduler(LoadFileScheduling):
             self._reschedule(node)
 
     def _split_scope(self, nodeid: str) -> str:
-        return _file_of(nodeid)
+        return nodeid.partition("::")[0]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         """Send a worker its next file; end the worker after what it has if no file is left for it.
@@ -144,41 +130,6 @@ class Scheduler(LoadFileScheduling):
         return next(iter(of_spark or [file for file in self.workqueue if not shares_spark(file)]), None)
 
 
-class FewReports:
-    """Runs a worker's tests, and tells the process that prints only what it shows.
-
-    pytest-xdist sends six messages a test, and these take longer than most tests of the quick tier. Two are
-    left here: what the test came to, and that it is done. Only the first test of a file is said to begin, and
-    the last one to end. A setup or a teardown is reported if it failed or took long.
-
-    `make quick` does without pytest's limit of a test's time, which costs a thread a test: here a file has
-    such a limit.
-
-    Args:
-        terminal: the file descriptor to which a process that hangs prints where its threads stand.
-    """
-
-    def __init__(self, terminal: int) -> None:
-        self._terminal = terminal
-        self._file = ""
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-        """Run a test as pytest does, but for the reports."""
-        file, place = _file_of(item.nodeid), {"nodeid": item.nodeid, "location": item.location}
-        if file != self._file:
-            self._file = file
-            item.ihook.pytest_runtest_logstart(**place)
-            faulthandler.dump_traceback_later(HANGS_S, file=self._terminal, exit=True)
-        for report in runtestprotocol(item, log=False, nextitem=nextitem):
-            if report.when == "call" or not report.passed or report.duration >= SLOW_S:
-                item.ihook.pytest_runtest_logreport(report=report)
-        if nextitem is None or _file_of(nextitem.nodeid) != file:
-            faulthandler.cancel_dump_traceback_later()
-            item.ihook.pytest_runtest_logfinish(**place)
-        return True
-
-
 class Progress:
     """Says every ten seconds how many tests are done, and which files run.
 
@@ -190,7 +141,7 @@ class Progress:
         self._session = session
         self._reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         self._begun: dict[str, float] = {}
-        self._running: set[str] = set()
+        self._running: dict[str, str] = {}
         self._done = 0
         self._ended = threading.Event()
         self._speaker = threading.Thread(target=self._speak, daemon=True)
@@ -202,19 +153,15 @@ class Progress:
         return ("passed" if report.when == "call" else "", "", "") if report.passed else None
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Note that a file runs."""
-        file = _file_of(nodeid)
+        """Note that a test runs."""
+        file = nodeid.partition("::")[0]
         self._begun.setdefault(file, time.monotonic())
-        self._running.add(file)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test that is done, unless it is tried again."""
-        ran = report.when == "call" or (report.when == "setup" and not report.passed)
-        self._done += ran and report.outcome != "rerun"
+        self._running[nodeid] = file
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Note that a file does not run any more, at least until its next test."""
-        self._running.discard(_file_of(nodeid))
+        """Note that a test is done."""
+        self._running.pop(nodeid, None)
+        self._done += 1
 
     def pytest_sessionfinish(self) -> None:
         """Stop before pytest prints its summary."""
@@ -224,7 +171,7 @@ class Progress:
     def _speak(self) -> None:
         while not self._ended.wait(EVERY_S):
             now = time.monotonic()
-            seconds = {file: now - self._begun[file] for file in list(self._running)}
+            seconds = {file: now - self._begun[file] for file in list(self._running.values())}
             line = progress_line(self._done, self._session.testscollected, seconds)
             self._reporter.ensure_newline()
             self._reporter.write_line(line)

@@ -5,8 +5,6 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.schedule import (
-    FewReports,
-    Progress,
     progress_line,
     pytest_collection_modifyitems,
     pytest_xdist_make_scheduler,
@@ -149,90 +147,3 @@ def test_a_replacement_gets_a_second_file_because_it_does_not_begin_the_last_tes
 )
 def test_a_line_says_how_far_a_run_is(done, of, running, line):
     assert progress_line(done, of, running) == line
-
-
-@pytest.fixture
-def progress(pytestconfig):
-    """Make what says how far a run is; it ends before it has said anything."""
-    made = Progress(SimpleNamespace(config=pytestconfig, testscollected=3))
-    made.pytest_sessionfinish()
-    return made
-
-
-def report(when, outcome="passed"):
-    return SimpleNamespace(when=when, outcome=outcome, passed=outcome == "passed")
-
-
-def test_a_test_is_done_once_whatever_is_reported_of_it(progress):
-    for when in ("setup", "call", "teardown"):
-        progress.pytest_runtest_logreport(report(when))
-    progress.pytest_runtest_logreport(report("setup", "skipped"))
-    progress.pytest_runtest_logreport(report("call", "rerun"))
-    progress.pytest_runtest_logreport(report("call", "failed"))
-    assert progress._done == 3
-
-
-def test_a_file_runs_until_its_last_test_ends(progress):
-    progress.pytest_runtest_logstart("a.py::one")
-    progress.pytest_runtest_logstart("b.py::one")
-    progress.pytest_runtest_logfinish("a.py::two")
-    assert progress._running == {"b.py"}
-
-
-class Heard:
-    """Hears what is reported of tests."""
-
-    def __init__(self):
-        self.said = []
-
-    def pytest_runtest_logstart(self, nodeid):
-        self.said.append(f"{nodeid} begins")
-
-    def pytest_runtest_logfinish(self, nodeid):
-        self.said.append(f"{nodeid} ends")
-
-    def pytest_runtest_logreport(self, report):
-        self.said.append(f"{report.nodeid} {report.when} {report.outcome}")
-
-
-@pytest.fixture
-def watched(monkeypatch):
-    """Note what limits of time begin and end here."""
-    said = []
-    name = "tests.support.schedule.faulthandler"
-    monkeypatch.setattr(f"{name}.dump_traceback_later", lambda _, **settings: said.append(settings))
-    monkeypatch.setattr(f"{name}.cancel_dump_traceback_later", lambda: said.append("ended"))
-    return said
-
-
-def test_a_worker_tells_little_of_tests_that_pass_and_all_of_what_fails(monkeypatch, watched):
-    reports = {"a.py::one": [("setup", "passed", 0), ("call", "passed", 0), ("teardown", "passed", 0)]}
-    reports["a.py::two"] = [("setup", "failed", 0), ("teardown", "passed", 0)]
-    reports["b.py::one"] = [("setup", "passed", 1), ("call", "passed", 0), ("teardown", "failed", 0)]
-    monkeypatch.setattr(
-        "tests.support.schedule.runtestprotocol",
-        lambda item, **_: [
-            SimpleNamespace(
-                nodeid=item.nodeid, when=when, outcome=outcome, passed=outcome == "passed", duration=s
-            )
-            for when, outcome, s in reports[item.nodeid]
-        ],
-    )
-    plugins = pytest.PytestPluginManager()
-    plugins.register(heard := Heard())
-    items = [SimpleNamespace(nodeid=nodeid, location=None, ihook=plugins.hook) for nodeid in reports]
-    few = FewReports(7)
-    for item, following in zip(items, [*items[1:], None], strict=True):
-        few.pytest_runtest_protocol(item, following)
-    assert heard.said == [
-        "a.py::one begins",
-        "a.py::one call passed",
-        "a.py::two setup failed",
-        "a.py::two ends",
-        "b.py::one begins",
-        "b.py::one setup passed",
-        "b.py::one call passed",
-        "b.py::one teardown failed",
-        "b.py::one ends",
-    ]
-    assert watched == [{"file": 7, "exit": True}, "ended"] * 2
