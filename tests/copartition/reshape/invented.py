@@ -24,12 +24,12 @@ def by_java(count: int = 12, keys: tuple[bytes, ...] = KEYS) -> Topic:
 
 def observed(topic: Topic | None = None, **changes: Any) -> ObservedTopic:
     """The topic as it was seen: read as a whole, without groups and transactions, but for `changes`."""
-    seen = _seen(topic or by_java())
+    seen = _read_whole(topic or by_java())
     return replace(seen, **{"sample": copy(seen.sample), **changes})
 
 
 @cache
-def _seen(topic: Topic) -> ObservedTopic:
+def _read_whole(topic: Topic) -> ObservedTopic:
     sample, records = KeySample(), topic.records
     order = np.lexsort((records.offset, records.partition))
     keys = [*records.keys]
