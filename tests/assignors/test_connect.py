@@ -17,7 +17,7 @@ CONNECTORS = [Topic("sink", 4), Topic("source", 2)]
 @pytest.mark.sampled
 @pytest.mark.parametrize("assignor", ["connect-eager", "connect-incremental"])
 def test_it_answers_as_the_class_of_connect_did(assignor: str) -> None:
-    assert_agree(connect_difference(assignor, life) for life in golden_lines(assignor, every=20))
+    assert_agree(connect_difference(assignor, life) for life in golden_lines(assignor, every=40))
 
 
 @pytest.mark.slow

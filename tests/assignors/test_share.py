@@ -17,7 +17,7 @@ from tests.support.tasks import golden_lines, share_difference
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_the_coordinator_did() -> None:
-    assert_agree(map(share_difference, golden_lines("share-simple", every=50)))
+    assert_agree(map(share_difference, golden_lines("share-simple", every=100)))
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_a_record_without_a_key_in_a_column_and_alone(name):
         assert partition_batch([key, b"a"], 12, profile=name)[0] == (-1 if partition is None else partition)
 
 
-@pytest.mark.parametrize("name", sample(list(PROFILES), 2))
+@pytest.mark.parametrize("name", sample(list(PROFILES), 4))
 @given(
     keys=st.lists(st.none() | st.text(max_size=12).map(str.encode)),
     count=st.integers(1, 20) | st.integers(1, 2**31 - 1),

@@ -12,6 +12,7 @@ from partitioning import serialize_key
 from partitioning.errors import InvalidConfigError, InvalidKeyError
 from partitioning.serializers import KEY_TYPES, WITH_REGISTRY, forms_of, json_key, key_serializer
 from tests.support.key_bytes import AVRO, JUDGES, PROTOBUF, recorded
+from tests.support.tiers import sample
 
 SCHEMAS = {"avro": AVRO, "protobuf": PROTOBUF}
 
@@ -35,21 +36,20 @@ CASES = [
 
 @pytest.mark.parametrize(("key_type", "judge"), [case for case in CASES if case[0] in KEY_TYPES])
 def test_a_key_has_the_bytes_that_the_serializer_made(key_type, judge):
-    refused, keys = 0, [key for key in recorded()[key_type] if judge in key]
-    for key in keys:
-        try:
-            assert ours(key_type, key["text"], key[judge], judge) == key[judge], key["text"]
-        except InvalidKeyError:
-            refused += 1
-            # Only what the serializers do not agree on is refused.
-            assert key["java"][10:] != key["confluent"][10:]
+    keys = [key for key in recorded()[key_type] if judge in key]
     assert len(keys) >= 850
-    assert refused == (89 if key_type == "jsonschema" else 0)
+    for key in sample(keys, 5):
+        # What two serializers of a schema do not agree on is refused, and nothing else.
+        if "confluent" in key and key["java"][10:] != key["confluent"][10:]:
+            with pytest.raises(InvalidKeyError):
+                ours(key_type, key["text"], key[judge], judge)
+        else:
+            assert ours(key_type, key["text"], key[judge], judge) == key[judge], key["text"]
 
 
 @pytest.mark.parametrize("key_type", sorted(recorded().keys() - {*KEY_TYPES}))
 def test_a_form_with_its_schema_is_that_of_jsonconverter(key_type):
-    for key in recorded()[key_type]:
+    for key in sample(recorded()[key_type], 5):
         forms = {written.hex() for _, written in forms_of(key["text"])}
         assert key["debezium"] in forms
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import uuid
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,22 +30,29 @@ def golden_files(folder: str = "") -> list[str]:
 
 
 def golden_lines(name: str, every: int = 1) -> Iterator[Json]:
-    """The lines of one golden file: in `quick` the first of each `every`, in `test` five times as many.
+    """The lines of one golden file: in `quick` the first of each `every`, in `test` ten times as many.
 
     All of them in CI, for tests that are marked `sampled`.
     """
+    for line in _text_lines(name, {"quick": every, "test": max(1, every // 10), "ci": 1}[tier()]):
+        yield json.loads(line)
+
+
+@cache
+def _text_lines(name: str, every: int) -> list[str]:
+    """The first of each `every` lines, as text that no test can change: several tests ask for the same."""
     with lzma.open(GOLDEN / f"{name}.jsonl.xz", "rt", encoding="utf-8") as lines:
-        for line in islice(lines, 0, None, {"quick": every, "test": max(1, every // 5), "ci": 1}[tier()]):
-            yield json.loads(line)
+        return list(islice(lines, 0, None, every))
 
 
-def recorded(assignor: str, every: int = 40) -> Iterator[Json]:
-    """Recorded groups of an assignor: all of `quirks`, then of each other family the first of each `every`.
+def recorded(assignor: str, every: int = 80, every_quirk: int = 1) -> Iterator[Json]:
+    """Recorded groups of an assignor: `quirks`, then of each other family the first of each `every`.
 
-    The quirks come first because their names say what a mistake breaks.
+    The quirks come first because their names say what a mistake breaks. All come, unless the quick tier
+    is to take the first of each `every_quirk`.
     """
     quirks = f"{assignor}/quirks"
-    yield from golden_lines(quirks)
+    yield from golden_lines(quirks, every_quirk)
     for name in golden_files(assignor):
         if name != quirks:
             yield from golden_lines(name, every)

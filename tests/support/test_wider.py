@@ -1,8 +1,8 @@
-"""Which files of tests the quick tier may run with fewer cases: `.ci/run` must run them again."""
+"""Which tests the quick tier leaves out, and which files it may run with fewer cases: CI runs them again."""
 
 import pytest
 
-from tests.support.tiers import ROOT, depends_on_tier
+from tests.support.tiers import ROOT, depends_on_tier, pytest_ignore_collect
 
 TIERS = "from tests.support.tiers import sample\n"
 
@@ -38,3 +38,12 @@ def test_two_files_may_import_each_other(tmp_path, monkeypatch):
 
 def test_the_file_of_the_tiers_is_where_it_is_looked_for():
     assert (ROOT / "tests" / "support" / "tiers.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("tier", "folder", "left_out"),
+    [("quick", "docs", True), ("quick", "tools", None), ("test", "docs", None)],
+)
+def test_folders_of_pages_are_left_out_of_the_quick_tier(monkeypatch, tier, folder, left_out):
+    monkeypatch.setattr("tests.support.tiers._tier", tier)
+    assert pytest_ignore_collect(ROOT / "tests" / folder) is left_out

@@ -55,6 +55,7 @@ ROOT = Path(__file__).parents[2]
 TOOLING = ("tests/support/", "tests/tools/")
 PAGES = ("tests/docs/", "tests/benchmarks/", "tests/examples/")
 """Folders whose tests are heavy, all of them."""
+PAGE_FOLDERS = {ROOT / folder for folder in PAGES}
 IMPORTS = re.compile(r"^[ \t]*(?:from|import) +(tests\b[\w.]*)(?: +import +(\([^)]*\)|.*))?", re.MULTILINE)
 _tier = "test"
 _guarded = False
@@ -106,6 +107,14 @@ def pytest_configure(config: pytest.Config) -> None:
         MockCluster.__init__ = _guard("MockCluster", MockCluster.__init__)  # type: ignore[method-assign]
         if find_spec("confluent_kafka"):
             _guard_clients()
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave folders of pages out of the quick tier, where importing their tests would be all that they do.
+
+    pytest does not ask about a folder that its command line names.
+    """
+    return True if _tier == "quick" and collection_path in PAGE_FOLDERS else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers of -m

@@ -48,7 +48,7 @@ THEIRS = {
     "aiokafka-sticky": aiokafka_sticky.StickyPartitionAssignor,
 }
 STICKY = [name for name in THEIRS if name.endswith("sticky")]
-SEEDS = sample(range(800), 40, before_ci=8)
+SEEDS = sample(range(800), 80, before_ci=8)
 NOTHING_TO_LOSE = 686, 1283, 2986
 """Seeds of groups in which what one owns alone, and another one claims that takes no part, does not move."""
 BOTH_UNDONE = 347

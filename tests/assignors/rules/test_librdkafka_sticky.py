@@ -18,7 +18,7 @@ NAME = "librdkafka-cooperative-sticky"
 
 @pytest.mark.sampled
 def test_it_answers_as_real_leaders_did() -> None:
-    groups = (group for family in golden_files(NAME) for group in golden_lines(family, every=10))
+    groups = (group for family in golden_files(NAME) for group in golden_lines(family, every=20))
     assert_agree(map(difference, groups), judge="librdkafka")
 
 
@@ -54,7 +54,7 @@ def test_some_answers_are_crashes_and_some_hold_partitions_back() -> None:
     """So that the families above can find a mistake there."""
     steps = [step for line in golden_lines(f"{NAME}/unequal_racks") for step in line["steps"]]
     assert any("error" in step for step in steps)
-    answers = [get_assignor(NAME).assign(group_of(step)) for step in steps if "error" not in step]
+    answers = (get_assignor(NAME).assign(group_of(step)) for step in steps if "error" not in step)
     assert any(answer.transferring for answer in answers)
 
 

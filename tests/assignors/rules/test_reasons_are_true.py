@@ -70,7 +70,7 @@ def decisions(assignor: str) -> list[Decision]:
     return [
         decide(RULES[assignor], group_of(step))
         for name in golden_files(assignor)
-        for scenario in golden_lines(name, every=80)
+        for scenario in golden_lines(name, every=160)
         for step in scenario["steps"]
         if "error" not in step
     ]

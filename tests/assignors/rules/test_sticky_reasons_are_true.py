@@ -76,7 +76,7 @@ def decisions() -> list[Decision]:
         decision
         for strategy in (StickyAssignor, CooperativeStickyAssignor)
         for name in golden_files(strategy.name)
-        for scenario in golden_lines(name, every=80)
+        for scenario in golden_lines(name, every=160)
         for decision in _of_leader(strategy, [group_of(step) for step in scenario["steps"]])
     ]
 

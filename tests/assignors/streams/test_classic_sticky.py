@@ -16,12 +16,12 @@ OLD, NEW, THIRD = (f"{number:08x}-0000-4000-8000-000000000000" for number in (1,
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_kafka_streams_did() -> None:
-    assert_agree(map(classic_sticky_difference, golden_lines("streams-classic-sticky", every=49)))
+    assert_agree(map(classic_sticky_difference, golden_lines("streams-classic-sticky", every=98)))
 
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_kafka_streams_before_4_4_did() -> None:
-    lives = golden_lines("streams-classic-sticky-4.3", every=15)
+    lives = golden_lines("streams-classic-sticky-4.3", every=30)
     assert_agree(classic_sticky_difference(life, "4.3") for life in lives)
 
 

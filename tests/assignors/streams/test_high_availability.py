@@ -19,7 +19,7 @@ END = 1_000_000
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_kafka_streams_did() -> None:
-    assert_agree(map(application_difference, golden_lines("streams-high-availability", every=50)))
+    assert_agree(map(application_difference, golden_lines("streams-high-availability", every=100)))
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ TOPOLOGY = [Subtopology("0", 4, stateful=True), Subtopology("1", 2)]
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_the_coordinator_did() -> None:
-    assert_agree(map(streams_difference, golden_lines("streams-sticky", every=50)))
+    assert_agree(map(streams_difference, golden_lines("streams-sticky", every=100)))
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 from assignors import Topic
 from assignors.state import MemberIdentity
 from copartition.assignment_diff import WhatIf, diff, plan
+from copartition.deploys import stops
 from copartition.deploys.answer import Range
 from copartition.deploys.pace import Pace, full_names
 from copartition.deploys.scenario import Happening, parse_happening, scenario_of
@@ -22,9 +23,11 @@ from copartition.simulation import (
     Deployment,
     Grow,
     Leave,
+    Restart,
     RollingRestart,
     Scenario,
     Settings,
+    Stall,
     simulate,
 )
 from copartition.simulation.group import leader
@@ -67,7 +70,7 @@ def without_names(stops):
     return {**stops, "happens": None, "assumed": sorted(own)}
 
 
-@pytest.mark.parametrize(("strategy", "options", "pace"), sample(CASES, every=11))
+@pytest.mark.parametrize(("strategy", "options", "pace"), sample(CASES, every=17))
 def test_a_diff_and_a_simulation_of_one_deploy_have_one_answer(run, tmp_path, strategy, options, pace):
     (capture := tmp_path / "billing.txt").write_text(BILLING.format(strategy=strategy))
     first, *_ = ask(run, "diff", capture, "plan:current", *options, *pace)["stops"]
@@ -84,12 +87,13 @@ def test_many_runs_that_are_asked_for_are_the_runs_of_the_answer(run, tmp_path):
     assert few["stops"]["partition_seconds"] == {"least": min(seconds), "most": max(seconds)}
 
 
-@pytest.mark.parametrize("after", ["cooperative-sticky", "uniform"])
+@pytest.mark.parametrize("after", sample(["cooperative-sticky", "uniform"], 2))
 def test_a_diff_and_a_migration_to_one_strategy_have_one_answer(run, tmp_path, after):
     (capture := tmp_path / "billing.txt").write_text(BILLING.format(strategy="range"))
-    first, *_ = ask(run, "diff", capture, f"plan:{after}")["stops"]
+    answer = ask(run, "diff", capture, f"plan:{after}")
+    first, *_ = answer["stops"]
     assert first == ask(run, "migrate", capture, after)["stops"]
-    assert first["happens"] in ask(run, "diff", capture, f"plan:{after}")["details"][0]["text"].lower()
+    assert first["happens"] in answer["details"][0]["text"].lower()
 
 
 MEMBERS = [MemberIdentity(f"{name}-1", None, name, topics=("t",)) for name in "abc"]
@@ -110,14 +114,14 @@ def test_a_range_is_written_from_its_least_to_its_most(least, most, digits, whol
     assert (found.digits, found.whole, found.time) == (digits, whole, time)
 
 
-@pytest.mark.usefixtures("all_runs")
-def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
-    captured = scenario_of(STATE, parse_happening(STATE, "rolling"))
-    found = stops_of(captured, "rolling")
-    seconds = [result.summary.partition_seconds for result in run_phases(captured.scenario, RUNS)]
-    assert (found.runs, found.partition_seconds) == (RUNS, Range(min(seconds), max(seconds)))
+def test_ranges_are_the_least_and_the_most_of_as_many_seeds(monkeypatch):
+    monkeypatch.setattr(stops, "RUNS", 5)
+    captured = scenario_of(STATE, parse_happening(STATE, "add 1"))
+    found = stops_of(captured, "add 1")
+    seconds = [result.summary.partition_seconds for result in run_phases(captured.scenario, 5)]
+    assert (found.runs, found.partition_seconds) == (5, Range(min(seconds), max(seconds)))
     assert found.partition_seconds.least < found.partition_seconds.most
-    runs = "30 runs of the simulator, seeds 0 to 29, each at another moment of a heartbeat"
+    runs = "5 runs of the simulator, seeds 0 to 4, each at another moment of a heartbeat"
     assert found.ground.sources == ("the strategy 'range'", runs)
 
 
@@ -136,12 +140,12 @@ def test_runs_share_what_the_assignor_answered_unless_its_time_is_measured(monke
 def test_a_time_that_differs_from_member_to_member_gives_a_static_roll_a_range(run, tmp_path):
     members = tuple(member._replace(instance_id=member.client_id) for member in MEMBERS)
     (group := tmp_path / "group.json").write_bytes(snapshot_bytes(replace(STATE, members=members), None))
+    words = ("simulate", group, "--deploy", "rolling", "--down", "3s..5s", "--runs")
     # As many runs as are asked for: without that a slow machine runs fewer.
-    words = ("simulate", group, "--deploy", "rolling", "--down", "3s..5s", "--runs", "30")
-    stopped = ask(run, *words)["scenarios"][0]["stops"]["partition_seconds"]
+    stopped = ask(run, *words, "10")["scenarios"][0]["stops"]["partition_seconds"]
     # Six partitions, each unread once for 3 to 5 s.
     assert 18 < stopped["least"] < 24 < stopped["most"] < 30
-    assert "is away for 3.0 s to 5.0 s" in run(*words).output
+    assert "is away for 3.0 s to 5.0 s" in run(*words, "2").output
 
 
 @pytest.mark.parametrize(
@@ -171,9 +175,23 @@ def test_the_whole_group_stops_in_each_rebalance_of_an_eager_strategy_only(strat
     assert (found.stopped_at_once.most, found.all_stopped.most) == (stopped, times)
 
 
-def test_new_partitions_wait_apart_from_those_that_had_a_reader():
-    found = stops_of_group(STATE, Happening(grows={"t": 9}), Pace())
-    assert (found.new_partitions, found.stopped_at_once.most) == (3, 6)
+def test_a_member_that_stands_still_stops_the_whole_group_without_a_rebalance():
+    events = (Stall(1_000, "a", 20_000), Restart(60_000, "a", 1_000))
+    found = measure(simulate(Scenario((Topic("t", 6),), (Consumer("a"),), events, "range")))
+    assert (found.rebalances, found.all_stopped) == (1, 2)
+
+
+def test_rebalances_after_a_change_of_strategies_are_not_taken_for_stops_of_the_whole_group():
+    bounce = RollingRestart(every_ms=60_000, down_ms=10_000, assignors=("cooperative-sticky", "range"))
+    consumers = [Consumer(name, assignors=("range",)) for name in "abc"]
+    found = measure(simulate(Scenario((Topic("t", 6),), consumers, (bounce,), "range")))
+    assert (found.rebalances, found.all_stopped) == (6, 0)
+
+
+@pytest.mark.parametrize(("strategy", "stopped"), [("range", 6), ("cooperative-sticky", 0)])
+def test_new_partitions_wait_apart_from_those_that_had_a_reader(strategy, stopped):
+    found = stops_of_group(STATE, Happening(grows={"t": 9}), Pace(), assignor=strategy)
+    assert (found.new_partitions, found.stopped_at_once.most) == (3, stopped)
     assert found.new_ms.most > 60_000 > found.longest_pause_ms.most
 
 

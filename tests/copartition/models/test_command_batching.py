@@ -8,7 +8,7 @@ from tests.support.commands import invoker, json_of
 RATE = ["--rate", "2000", "--value-bytes", "512", "--partitions", "12", "--limit", "20"]
 HEAD = "time_ms,value_bytes,key\n"
 invoke = invoker(batching)
-RECORDS = HEAD + "".join(f"{1000 + number},100,user-{number % 9}\n" for number in range(300))
+RECORDS = HEAD + "".join(f"{1000 + number},100,user-{number % 9}\n" for number in range(150))
 
 
 def read(*arguments):
@@ -68,13 +68,13 @@ def test_a_recorded_stream_goes_where_each_client_puts_its_keys(file):
 
 
 def test_recorded_partitions_are_kept(file):
-    rows = "".join(f"{number},100,{number % 2}\n" for number in range(300))
+    rows = "".join(f"{number},100,{number % 2}\n" for number in range(150))
     stream = file("time_ms,value_bytes,partition\n" + rows)
     (client,) = read("--stream", stream, "--partitions", 2, "--limit", 10, "--client", "librdkafka")[
         "clients"
     ]
     (lingering,) = (trial for trial in client["trials"] if trial["linger_ms"] == 7)
-    assert lingering["requests"] == pytest.approx(2 * 300 / 8, abs=2)
+    assert lingering["requests"] == pytest.approx(2 * 150 / 8, abs=2)
 
 
 @pytest.mark.parametrize(

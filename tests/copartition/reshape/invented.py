@@ -1,5 +1,6 @@
 """An invented topic as a cluster would show it, and groups that read it."""
 
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -23,7 +24,12 @@ def by_java(count: int = 12, keys: tuple[bytes, ...] = KEYS) -> Topic:
 
 def observed(topic: Topic | None = None, **changes: Any) -> ObservedTopic:
     """The topic as it was seen: read as a whole, without groups and transactions, but for `changes`."""
-    topic = topic or by_java()
+    seen = _seen(topic or by_java())
+    return replace(seen, **{"sample": copy(seen.sample), **changes})
+
+
+@cache
+def _seen(topic: Topic) -> ObservedTopic:
     sample, records = KeySample(), topic.records
     order = np.lexsort((records.offset, records.partition))
     keys = [*records.keys]
@@ -39,7 +45,7 @@ def observed(topic: Topic | None = None, **changes: Any) -> ObservedTopic:
         )
     )
     sizes = np.bincount(partition, minlength=topic.count).tolist()
-    seen = ObservedTopic(
+    return ObservedTopic(
         name=topic.name,
         replicas=3,
         settings={"cleanup.policy": "delete", "retention.ms": "604800000", "min.insync.replicas": "2"},
@@ -55,7 +61,6 @@ def observed(topic: Topic | None = None, **changes: Any) -> ObservedTopic:
         others={"payments": 12, "__consumer_offsets": 50},
         target_partitions=None,
     )
-    return replace(seen, **changes)
 
 
 def group(

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from io import StringIO
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from copartition.kit.evidence import Evidence
-from copartition.reshape.plan import plan_reshape, refused_plan
+from copartition.reshape.plan import ReshapePlan, plan_reshape, refused_plan
 from copartition.reshape.report import plan_json, plan_markdown, print_plan, reshape_headline, reshape_schema
 from copartition.reshape.report_steps import (
     back_lines,
@@ -38,12 +38,17 @@ PROOF = SimpleNamespace(
 """What the reports read of a proof; Spark, which makes one, need not be installed here."""
 
 PLANS = {
-    "yes": plan_reshape(observed(groups=(group(lag=7, running=True),)), "orders.p48", 48),
-    "fewer": plan_reshape(observed(), "orders.p6", 6),
-    "unknown": plan_reshape(observed(groups=(group(lag=None),)), "orders.p48", 48),
-    "no end": plan_reshape(observed(written_per_s=1e6), "orders.p48", 48),
-    "refused": refused_plan("__consumer_offsets", "it holds the committed offsets of all groups"),
+    "yes": lambda: plan_reshape(observed(groups=(group(lag=7, running=True),)), "orders.p48", 48),
+    "fewer": lambda: plan_reshape(observed(), "orders.p6", 6),
+    "unknown": lambda: plan_reshape(observed(groups=(group(lag=None),)), "orders.p48", 48),
+    "no end": lambda: plan_reshape(observed(written_per_s=1e6), "orders.p48", 48),
+    "refused": lambda: refused_plan("__consumer_offsets", "it holds the committed offsets of all groups"),
 }
+
+
+@cache
+def plan_of(name: str) -> ReshapePlan:
+    return PLANS[name]()
 
 
 def text_of(draw) -> str:
@@ -52,16 +57,22 @@ def text_of(draw) -> str:
     return console.file.getvalue()
 
 
+@cache
+def validate():
+    """The function that holds a document to the schema."""
+    return fastjsonschema.compile(reshape_schema())
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_json_is_as_its_schema_says(name: str) -> None:
-    document = json.loads(plan_json(PLANS[name]))
-    fastjsonschema.compile(reshape_schema())(document)
-    assert document["verdict"] == reshape_headline(PLANS[name])
+    document = json.loads(plan_json(plan_of(name)))
+    validate()(document)
+    assert document["verdict"] == reshape_headline(plan_of(name))
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_text_and_markdown_say_the_same_answer_reasons_and_prices(name: str) -> None:
-    plan = PLANS[name]
+    plan = plan_of(name)
     text, markdown = text_of(partial(print_plan, plan)), plan_markdown(plan).replace("\\", "")
     for said in [reshape_headline(plan), *(reason.text for reason in plan.reasons)]:
         assert said in text
@@ -73,19 +84,19 @@ def test_text_and_markdown_say_the_same_answer_reasons_and_prices(name: str) -> 
 
 
 def test_headlines() -> None:
-    assert reshape_headline(PLANS["yes"]) == (
+    assert reshape_headline(plan_of("yes")) == (
         "yes, orders can get 48 partitions by the rule of java (12 now) and keep each key's records in "
         "order, by a new topic"
     )
-    assert reshape_headline(PLANS["unknown"]).startswith("cannot tell whether orders can get 48 partitions")
-    assert reshape_headline(PLANS["no end"]).startswith(
+    assert reshape_headline(plan_of("unknown")).startswith("cannot tell whether orders can get 48 partitions")
+    assert reshape_headline(plan_of("no end")).startswith(
         "no, not all can be kept: writers add 1,000,000 records a second"
     )
-    assert reshape_headline(PLANS["refused"]).startswith("no, __consumer_offsets is not reshaped: it holds")
+    assert reshape_headline(plan_of("refused")).startswith("no, __consumer_offsets is not reshaped: it holds")
 
 
 def test_steps_say_whom_they_stop() -> None:
-    text = text_of(partial(print_plan, PLANS["yes"]))
+    text = text_of(partial(print_plan, plan_of("yes")))
     assert "\n     writers stop for 28.6 s to 38.6 s" in text
     assert "while there is a way back" in text
     assert "\n     writers stop for 23.3 s" in text
@@ -99,7 +110,7 @@ def test_only_a_large_first_round_tells_the_rate_of_the_copy() -> None:
 
 
 def test_what_is_not_known_names_the_way_to_get_it() -> None:
-    text = text_of(partial(print_plan, PLANS["unknown"]))
+    text = text_of(partial(print_plan, plan_of("unknown")))
     assert "let it commit, or set it by kafka-consumer-groups.sh --reset-offsets" in text
 
 

@@ -1,5 +1,7 @@
 """What `watch --record` would have written of a simulated group: a step for each look that shows news."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from copartition.groups.snapshot import RecordStep, record_line
@@ -33,7 +35,8 @@ def record_of(result, interval_s=1.0):
         hidden = classic and any(
             rebalance.started_ms <= 1_000 * at < rebalance.completed_ms for rebalance in result.rebalances
         )
-        owned = {name: [] if hidden else _owned(result, name, 1_000 * at) for name in present}
+        shown = {} if hidden else _owned(result, 1_000 * at)
+        owned = {name: shown.get(name, []) for name in present}
         state = group(
             "PreparingRebalance" if hidden else "Stable", scenario.assignor, count=partitions, **owned
         )
@@ -43,25 +46,28 @@ def record_of(result, interval_s=1.0):
     return "".join(lines)
 
 
-def _owned(result, name, at_ms):
-    """The partitions of which the coordinator names this owner."""
+def _owned(result, at_ms):
+    """The partitions of each consumer, as the coordinator names their owners."""
     timeline = result.timeline
-    number = timeline.consumers.index(name) if name in timeline.consumers else -2
-    owned = []
-    for partition in range(int(timeline.first[-1])):
-        rows = np.flatnonzero(timeline.partition == partition)
-        row = rows[np.searchsorted(timeline.start[rows], at_ms, "right") - 1]
+    owned = {name: [] for name in timeline.consumers}
+    for partition, (first, last) in enumerate(pairwise(_rows_of_partitions(timeline))):
+        row = first + int(np.searchsorted(timeline.start[first:last], at_ms, "right")) - 1
         phase = timeline.phase[row]
-        if phase == Phase.HANDOVER and row < rows[-1]:
+        if phase == Phase.HANDOVER and row < last - 1:
             row += 1  # its next reader has been told
-        elif phase == Phase.UNNOTICED and row > rows[0]:
+        elif phase == Phase.UNNOTICED and row > first:
             row -= 1  # its last reader is not missed
         elif phase == Phase.PAUSED and _closing(result, row, at_ms):
             row -= 1  # its last reader has not yet said that it leaves
             phase = timeline.phase[row]
-        if phase not in {Phase.PAUSED, Phase.COMPUTING} and timeline.consumer[row] == number:
-            owned.append(partition)
+        if timeline.consumer[row] >= 0 and phase not in {Phase.PAUSED, Phase.COMPUTING}:
+            owned[timeline.consumers[timeline.consumer[row]]].append(partition)
     return owned
+
+
+def _rows_of_partitions(timeline):
+    """The first row of each partition in the timeline, and one behind the last row of all."""
+    return np.searchsorted(timeline.partition, np.arange(int(timeline.first[-1]) + 1)).tolist()
 
 
 def _closing(result, row, at_ms):

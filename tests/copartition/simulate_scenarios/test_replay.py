@@ -1,18 +1,22 @@
 """A record beside the model."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from copartition.groups.snapshot import RecordStep, record_line
-from copartition.simulate_scenarios.replay import replay_record
+from copartition.simulate_scenarios import replay as replaying
 from partitioning.errors import ScenarioError, SourceError, UnknownStrategyError
 from tests.copartition.watch.groups import group
+from tests.support.tiers import sample
 
 PREPARING = "PreparingRebalance"
 TWO = group("Stable", "range", a=[0, 1], b=[2, 3])
 ONE = group("Stable", "range", a=[0, 1, 2, 3])
 ALONE = group(PREPARING, "range", a=[])
+
+replay_record = partial(replaying.replay_record, seeds=sample(range(replaying.SEEDS), 5))
 
 
 @pytest.fixture

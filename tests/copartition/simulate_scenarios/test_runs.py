@@ -10,6 +10,7 @@ import pytest
 
 from assignors.group import Topic
 from copartition.kit.page import WIDTH
+from copartition.simulate_scenarios import page as page_module
 from copartition.simulate_scenarios.lanes import GRID_LANES
 from copartition.simulate_scenarios.page import (
     DRAWN,
@@ -411,15 +412,17 @@ def test_a_page_of_a_large_group_with_a_long_story_stays_small():
         assert len(simulation_html(runs)) < 2_500_000
 
 
-def test_a_page_of_many_runs_draws_the_first(crash):
-    runs = [replace(crash, outages=(outage(number, 5.0),)) for number in range(DRAWN + 3)]
+def test_a_page_of_many_runs_draws_the_first(crash, monkeypatch):
+    assert DRAWN == 12
+    monkeypatch.setattr(page_module, "DRAWN", 3)
+    runs = [replace(crash, outages=(outage(number, 5.0),)) for number in range(5)]
     page = simulation_html(runs)
-    assert page.count("<svg") == DRAWN
-    assert "Pictures and causes are those of the first 12 runs." in page
-    assert f"worker-{DRAWN - 1} left" in page
-    assert f"worker-{DRAWN} left" not in page
+    assert page.count("<svg") == 3
+    assert "Pictures and causes are those of the first 3 runs." in page
+    assert "worker-2 left" in page
+    assert "worker-3 left" not in page
     assert page.count('<th scope="row"') == len(runs)
-    assert "of the first" not in simulation_html(runs[:DRAWN])
+    assert "of the first" not in simulation_html(runs[:3])
 
 
 @pytest.mark.heavy

@@ -25,7 +25,7 @@ def plan(tmp_path):
 
 
 def test_the_answer_comes_first_then_what_was_tried(run, plan):
-    result = run("size", plan, "--max-lag", "30s")
+    result = run("size", plan, "--max-lag", "30s", "--runs", "3")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0] == "crash with range: 3 consumers keep every record within 30.0 s"
@@ -67,14 +67,15 @@ def test_who_interrupts_is_told_what_was_tried(run, plan, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(size_search, "size_trials", some)
-    result = run("size", plan, "--assignor", "range", "--assignor", "uniform", "--max-lag", "30s")
+    words = ("size", plan, "--max-lag", "30s", "--runs", "2")
+    result = run(*words, "--assignor", "range", "--assignor", "uniform")
     assert result.exit_code == 2
     (answer, *rows) = result.stdout.splitlines()
     told = "interrupted after 1 of the numbers of consumers from 2 to 4; no answer yet"
     assert answer == f"crash with range: {told}"
     assert [row.split()[0] for row in rows[1:3]] == ["CONSUMERS", "3"]
     assert "do not help" not in result.stdout
-    (document,) = json.loads(run("size", plan, "--max-lag", "30s", "-o", "json").stdout)["scenarios"]
+    (document,) = json.loads(run(*words, "-o", "json").stdout)["scenarios"]
     assert (document["finished"], document["fewest"], len(document["trials"])) == (False, None, 1)
 
 

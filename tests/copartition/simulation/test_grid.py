@@ -10,8 +10,8 @@ from copartition.simulation import Consumer, RollingRestart, Scenario, simulate_
 from partitioning.errors import ScenarioError
 
 DEPLOY = Scenario(
-    topics=(Topic("orders", 12),),
-    consumers=tuple(Consumer(f"worker-{number}") for number in range(4)),
+    topics=(Topic("orders", 6),),
+    consumers=tuple(Consumer(f"worker-{number}") for number in range(2)),
     events=(RollingRestart(at_ms=10_000, every_ms=60_000, down_ms=5_000),),
     seed=7,
 )

@@ -42,27 +42,20 @@ def strategies_in(scenario):
     return {scenario.assignor}.union(*filter(None, lists))
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
+@settings(max_examples=examples(50), deadline=None)
+@given(scenario=scenarios())
+@example(scenario=NOBODY)
+def test_of_every_run(scenario):
+    result = run(scenario)
+    for check in (
         invariants.check_timeline,
         invariants.check_readers,
         invariants.check_sums,
         invariants.check_records,
         invariants.check_rebalances,
-    ],
-)
-@settings(max_examples=examples(50), deadline=None)
-@given(scenario=scenarios())
-@example(scenario=NOBODY)
-def test_of_every_run(check, scenario):
-    check(run(scenario))
-
-
-@settings(max_examples=examples(50), deadline=None)
-@given(scenarios())
-def test_in_the_end_everything_is_read_that_somebody_subscribes_to(scenario):
-    invariants.check_end(run(scenario))
+        invariants.check_end,
+    ):
+        check(result)
 
 
 def of_members(scenario):
@@ -85,18 +78,21 @@ def test_nobody_reads_what_is_not_his_but_zombies(scenario):
     invariants.check_owners(run(scenario))
 
 
+@pytest.mark.heavy
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=FILTERED)
 @given(scenarios(broker_side=False).filter(takes_time_and_is_eager))
 def test_nobody_reads_through_an_eager_rebalance(scenario):
     invariants.check_eager(run(scenario))
 
 
+@pytest.mark.heavy
 @settings(max_examples=examples(25), deadline=None)
 @given(scenarios())
 def test_a_log_is_replayed_byte_for_byte(scenario):
     assert replay([line.encode() for line in log_lines(run(scenario))]) is None
 
 
+@pytest.mark.heavy
 @settings(max_examples=examples(25), deadline=None)
 @given(scenarios())
 def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
@@ -106,11 +102,13 @@ def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
     assert list(log_lines(run(again))) == list(log_lines(run(scenario)))
 
 
+@pytest.mark.heavy
 @settings(max_examples=examples(25), deadline=None)
 @given(scenarios(), st.sampled_from([1, 10_000, 2**26]))
 def test_runs_that_share_decisions_are_the_runs_alone(scenario, limit):
     seeds = (7, 3, 11, 3)
-    alone = [run(replace(scenario, seed=seed)) for seed in seeds]
+    runs = {seed: run(replace(scenario, seed=seed)) for seed in seeds}
+    alone = [runs[seed] for seed in seeds]
     with mock.patch("copartition.simulation.group.leader.LIMIT", limit):
         shared = list(simulate_seeds(scenario, seeds))
     for one, other in zip(shared, alone, strict=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors.group import Topic
@@ -15,7 +15,7 @@ from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.ledger import Ledger, Partitions, rows_of
 from copartition.simulation.outcome.timeline import Phase
 from copartition.simulation.partition_states import TransitionKind
-from tests.support.tiers import sample
+from tests.support.tiers import examples, sample
 
 PARTITIONS = 6
 NAMES = ("a", "b", "c")
@@ -80,6 +80,7 @@ class Group:
 
 @pytest.mark.parametrize("costs", [Costs(), Costs(partition_ms=300)], ids=["at once", "one by one"])
 @pytest.mark.parametrize("load", sample(LOADS, 2))
+@settings(max_examples=examples(100))
 @given(st.lists(st.tuples(st.sampled_from([0.0, 400.0, 3_000.5, 9_000.0]), changes), max_size=12))
 def test_it_makes_no_difference_when_somebody_looks(load, costs, course):
     together, apart = (Group(load, costs, looks=looks) for looks in (False, True))

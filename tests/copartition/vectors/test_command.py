@@ -30,8 +30,11 @@ from copartition.vectors.cases import SCHEMA, make_vectors
 from partitioning import TopicPartition, partition_for_key
 from partitioning.errors import AssignorError, SourceError
 from tests.support.recording import MuteAssignor
+from tests.support.tiers import sample
 
 STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "broker-range")
+CASES = len(sample(range(60), 3))
+"""How many cases of a strategy are made again from what they say."""
 
 
 def group_of(case):
@@ -147,7 +150,7 @@ def runs(partitions):
 def test_a_case_says_all_that_its_answer_follows_from(strategy):
     """Whoever reads a case, and keeps the leader of the cases before, comes to the same answer."""
     leader = get_assignor(strategy)
-    for case in make_vectors(strategy, 18, seed=3):
+    for case in make_vectors(strategy, 12, seed=3):
         leader = get_assignor(strategy) if case["new_leader"] else leader
         try:
             answer = {
@@ -165,7 +168,7 @@ def test_a_case_says_all_that_its_answer_follows_from(strategy):
 
 @pytest.mark.parametrize("strategy", ["connect-eager", "connect-incremental"])
 def test_a_case_of_connect_says_all_that_its_answer_follows_from(strategy):
-    cases = make_vectors(strategy, 60, seed=3)
+    cases = make_vectors(strategy, len(sample(range(60), 2)), seed=3)
     leader = get_assignor(strategy)
     for case in cases:
         if case["new_leader"]:
@@ -180,7 +183,7 @@ def test_a_case_of_connect_says_all_that_its_answer_follows_from(strategy):
 
 @pytest.mark.parametrize("strategy", STREAMS)
 def test_a_case_of_streams_says_all_that_its_answer_follows_from(strategy):
-    cases = make_vectors(strategy, 60, seed=3)
+    cases = make_vectors(strategy, CASES, seed=3)
     for case in cases:
         assert streams_answer(strategy, case) == as_lists(case["answer"])
     assert any(mine for case in cases for mine in case["answer"]["standby"].values())
@@ -208,7 +211,7 @@ def as_lists(answer):
 
 
 def test_a_case_of_a_share_group_has_partitions_in_several_lists():
-    cases = make_vectors("simple", 60, seed=3)
+    cases = make_vectors("simple", 40, seed=3)
     shared = 0
     for case in cases:
         answer = SimpleAssignor().assign(group_of(case))
@@ -248,7 +251,7 @@ def test_the_document_has_the_fields_of_its_schema(run):
 
 @pytest.mark.parametrize("strategy", ["simple", "connect-eager", "connect-incremental", *STREAMS, "java"])
 def test_every_kind_of_case_is_in_the_schema(run, strategy):
-    document = json.loads(run("vectors", strategy, "--count", 30).stdout)
+    document = json.loads(run("vectors", strategy, "--count", CASES // 2).stdout)
     assert validate()(document) == document
 
 

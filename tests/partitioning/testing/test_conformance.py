@@ -34,7 +34,7 @@ def seeded_partitioner(name: str) -> Partitioner:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", sample([info.name for info in list_partitioners()], 20, before_ci=4))
+@pytest.mark.parametrize("name", sample([info.name for info in list_partitioners()], 30, before_ci=4))
 def test_ours_keep_the_rules(name: str) -> None:
     keys = [None, b"", b"key", "größe".encode(), None] if name in TEXT_ONLY else None
     check_partitioner(lambda: seeded_partitioner(name), keys=keys)

@@ -16,6 +16,7 @@ from partitioning import TopicLayout
 from partitioning.interface import NONE_AVAILABLE
 from partitioning.record_size import payload_size
 from partitioning.sticky import Sticky
+from tests.support.tiers import sample
 from tools.oracle.clients import golden
 
 if TYPE_CHECKING:
@@ -93,12 +94,13 @@ class Ours:
         ]
 
 
-@pytest.mark.parametrize(("scenario", "answer"), CASES, ids=range(len(CASES)))
-def test_every_step(scenario: Json, answer: Json) -> None:
+@pytest.mark.parametrize("number", sample(range(len(CASES)), 3))
+def test_every_step(number: int) -> None:
+    scenario, answer = CASES[number]
     ours = Ours(scenario, answer["available"])
-    for number, (step, java) in enumerate(zip(scenario["steps"], answer["steps"], strict=True)):
+    for place, (step, java) in enumerate(zip(scenario["steps"], answer["steps"], strict=True)):
         expected = {name: value for name, value in java.items() if name != "next_check_ms"}
-        assert ours.answer(step) == expected, f"step {number}: {step}"
+        assert ours.answer(step) == expected, f"step {place}: {step}"
 
 
 def test_the_cases_cover_the_load_of_brokers() -> None:

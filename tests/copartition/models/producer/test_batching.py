@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.record_size import payload_size, record_size, varint_size
 from partitioning.strategy import seeded_source
+from tests.support.tiers import sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +80,7 @@ def test_a_record_larger_than_a_batch_has_one_of_its_own() -> None:
     assert result.size.min() > 40_000
 
 
-@pytest.mark.parametrize(("partitions", "published_ms"), [(16, 205), (64, 819), (128, 1638)])
+@pytest.mark.parametrize(("partitions", "published_ms"), sample([(16, 205), (64, 819), (128, 1638)], 3))
 def test_round_robin_waits_until_every_partition_has_a_full_batch(
     partitions: int, published_ms: float
 ) -> None:
@@ -106,9 +108,15 @@ def unkeyed(
     )
 
 
-@pytest.mark.parametrize("partitions", [16, 64, 128])
+@cache
+def stuck(partitions: int) -> BatchingResult:
+    """What sticks to a partition until a batch is full, with a second of linger."""
+    return unkeyed(5_000, partitions, sticky(), FAST, linger_ms=1_000)
+
+
+@pytest.mark.parametrize("partitions", sample([16, 64, 128], 2))
 def test_sticky_waits_for_one_batch_whatever_the_partition_count(partitions: int) -> None:
-    result = unkeyed(10_000, partitions, sticky(), FAST, linger_ms=1_000)
+    result = stuck(partitions)
     assert result.wait_ms([99])[0] == pytest.approx(12.8, rel=0.05)
 
 
@@ -125,16 +133,13 @@ def test_sticky_takes_half_the_latency_or_less_without_linger(partitions: int) -
 
 def test_sticky_takes_a_fifth_of_the_latency_or_less_with_a_second_of_linger() -> None:
     round_robin = get_partitioner("round-robin").for_topic("orders")
-    sticks, turns = (
-        unkeyed(10_000, 16, strategy, FAST, linger_ms=1_000).latency_ms([99])[0]
-        for strategy in (sticky(), round_robin)
-    )
-    assert turns > 5 * sticks
+    turns = unkeyed(5_000, 16, round_robin, FAST, linger_ms=1_000)
+    assert turns.latency_ms([99])[0] > 5 * stuck(16).latency_ms([99])[0]
 
 
 def test_sticky_per_batch_goes_to_another_partition_with_each_batch() -> None:
     strategy = get_partitioner("sticky-per-batch", random=seeded_source(7)).for_topic("orders")
-    result = unkeyed(10_000, 12, strategy, FAST, linger_ms=20)
+    result = unkeyed(5_000, 12, strategy, FAST, linger_ms=20)
     opened = result.partition[np.argsort(result.appended_ms[np.unique(result.batch, return_index=True)[1]])]
     assert set(opened.tolist()) == set(range(12))
     assert np.all(opened[1:] != opened[:-1])
@@ -237,17 +242,17 @@ def test_a_strategy_that_no_producer_serves(
 
 
 def test_keyed_records_do_not_care_for_the_strategy_of_the_others() -> None:
-    placed = np.arange(2_000) % 16
+    placed = np.arange(1_000) % 16
     both = [
         simulate_batching(
-            np.arange(2_000) * 0.4, 512, placed, leaders=[0] * 16, brokers=[FAST], unkeyed=strategy
+            np.arange(1_000) * 0.4, 512, placed, leaders=[0] * 16, brokers=[FAST], unkeyed=strategy
         )
         for strategy in (sticky(), None)
     ]
     np.testing.assert_array_equal(both[0].acknowledged_ms, both[1].acknowledged_ms)
 
 
-@pytest.mark.parametrize("linger_ms", [5.0, 50.0])
+@pytest.mark.parametrize("linger_ms", sample([5.0, 50.0], 2))
 def test_linger_bounds_the_wait(linger_ms: float) -> None:
     result = produce(2_000, 128, linger_ms=linger_ms)
     assert result.wait_ms([100])[0] <= linger_ms + 1e-9
@@ -273,8 +278,8 @@ def test_with_one_in_flight_requests_do_not_overlap() -> None:
 
 
 def test_a_slow_broker_fills_batches() -> None:
-    quick = produce(2_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=1))
-    slow = produce(2_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=50))
+    quick = produce(1_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=1))
+    slow = produce(1_000, 1, linger_ms=0, broker=BrokerTimes(latency_ms=50))
     assert slow.records_per_batch > 5 * quick.records_per_batch
 
 

@@ -18,9 +18,10 @@ from copartition.models import (
 )
 from copartition.models.producer import delivering
 from partitioning.errors import InvalidConfigError
+from tests.support.tiers import sample
 
 BATCHES = [10] * 300
-SEEDS = range(8)
+SEEDS = sample(range(8), 4)
 PLAIN = DeliverySettings(enable_idempotence=False)
 
 
@@ -170,9 +171,9 @@ def test_a_batch_of_no_or_too_many_records_is_refused(records: int) -> None:
 
 @pytest.mark.parametrize("idempotent", [True, False])
 def test_a_run_in_which_no_time_passes_ends(monkeypatch: pytest.MonkeyPatch, idempotent: bool) -> None:
-    monkeypatch.setattr(delivering, "REQUESTS", 10_000)
+    monkeypatch.setattr(delivering, "REQUESTS", 1_000)
     settings = DeliverySettings(enable_idempotence=idempotent, retry_backoff_ms=0)
-    words = "after 12401 requests for 2 batches, at 0.0 ms, there is no end: "
+    words = "after 3401 requests for 2 batches, at 0.0 ms, there is no end: "
     with pytest.raises(InvalidConfigError, match=words):
         simulate_delivery([1, 1], settings=settings, faults=Faults(request_lost=1.0), round_trip_ms=0)
 
@@ -377,4 +378,4 @@ def calls_where_requests_pile_up(requests_of_each: int) -> int:
 
 def test_requests_of_broken_connections_cost_no_more_the_more_there_are() -> None:
     """Each connection that broke went through all requests that had come, of later ones too."""
-    assert calls_where_requests_pile_up(400) < 2.5 * calls_where_requests_pile_up(200)
+    assert calls_where_requests_pile_up(200) < 2.5 * calls_where_requests_pile_up(100)

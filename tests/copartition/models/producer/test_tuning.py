@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from copartition.models.producer.tuning import Client
 
 CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
-RECORDS = 600
+RECORDS = 300
 TIMES = np.cumsum(np.random.default_rng(5).exponential(0.4, RECORDS))
 PLACED = np.arange(RECORDS) % 12
 

@@ -297,6 +297,7 @@ def rows_taken():
     return rows
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("client", [ConsumerClient, ClassicClient])
 def test_each_row_of_a_table_is_taken_by_a_run_or_said_to_be_out_of_reach(client, rows_taken):
     missing = {(state, event) for state, event in client.MOVES if (state, event) not in rows_taken}

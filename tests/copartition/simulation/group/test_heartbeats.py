@@ -20,6 +20,7 @@ from copartition.simulation.group.clients import BEHAVIOURS
 from copartition.simulation.group.timers import first_after, first_after_each
 from copartition.simulation.inputs.durations import LATEST_MS
 from tests.support.simulated import ORDERS, group, when
+from tests.support.tiers import sample
 
 
 def starts_of_pauses(result, rebalance):
@@ -70,7 +71,8 @@ def test_no_look_of_librdkafka_at_its_clock_is_just_too_early(beat_ms):
             Settings(heartbeat_interval_ms=beat_ms, session_timeout_ms=6_000),
             costs=Costs(network_ms=network_ms),
         )
-        return np.mean([1_000 * run.summary.partition_seconds for run in simulate_seeds(scenario, range(20))])
+        runs = simulate_seeds(scenario, sample(range(20), 5))
+        return np.mean([1_000 * run.summary.partition_seconds for run in runs])
 
     assert pause_ms(0) == pytest.approx(pause_ms(2), rel=0.05)
 
@@ -82,12 +84,13 @@ def test_a_consumers_first_beat_can_be_given(beat_ms):
     assert rebalance.completed_ms == beat_ms
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", sample(range(20), 4))
 def test_a_session_that_is_a_multiple_of_the_interval_is_no_tie(seed):
     """In step the others hear within some tens of milliseconds, or all but a whole interval later."""
     scenario = Scenario(ORDERS, group(4), (Crash(10_000, "c1"),), "sticky", settled_ms=0, seed=seed)
-    (rebalance,) = simulate(scenario).rebalances
-    heard = [*starts_of_pauses(simulate(scenario), rebalance), rebalance.completed_ms]
+    result = simulate(scenario)
+    (rebalance,) = result.rebalances
+    heard = [*starts_of_pauses(result, rebalance), rebalance.completed_ms]
     assert all(0 < at_ms - rebalance.started_ms < 3_000 for at_ms in heard)
     assert rebalance.started_ms != 10_000 + 45_000
 
@@ -106,7 +109,7 @@ def test_many_beats_are_those_of_one_at_a_time(every_ms, at_ms):
 def test_commits_renew_the_session(interval_ms, earliest, latest):
     settings = Settings(auto_commit_interval_ms=interval_ms)
     scenario = Scenario(ORDERS, group(3), (Crash(10_000, "c1"),), "sticky", settings)
-    began = [result.rebalances[0].started_ms for result in simulate_seeds(scenario, range(60))]
+    began = [result.rebalances[0].started_ms for result in simulate_seeds(scenario, sample(range(60), 5))]
     assert earliest < min(began) < earliest + 1_000
     assert max(began) <= latest
 

@@ -20,7 +20,7 @@ from copartition.simulation import (
     Scenario,
     simulate,
 )
-from tests.support.tiers import examples
+from tests.support.tiers import examples, sample
 
 LOADS = (
     Load(50),
@@ -125,8 +125,12 @@ def test_the_lag_of_an_orderly_run_is_what_its_pauses_make_of_it(scenario):
     assert not records.duplicates.any()
 
 
-@pytest.mark.parametrize("assignor", ["range", "uniform"])
-@pytest.mark.parametrize(("settled_ms", "duplicates"), [(3_600_000, 250), (0, 0)])
+@pytest.mark.parametrize(
+    ("assignor", "settled_ms", "duplicates"),
+    sample(
+        [("range", 3_600_000, 250), ("range", 0, 0), ("uniform", 3_600_000, 250), ("uniform", 0, 0)], every=3
+    ),
+)
 def test_a_crash_at_once_repeats_half_an_interval_of_a_group_that_has_read_for_long(
     assignor, settled_ms, duplicates
 ):
