@@ -160,7 +160,7 @@ class Examination:
 
     @cached_property
     def balance(self) -> AssignmentQuality | None:
-        """How even the loads are; None if `balance_of` cannot judge them."""
+        """The loads of members, and the most even ones that are possible; None if nobody can tell."""
         return balance_of(self.state)
 
     @cached_property
