@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
 from assignors.group import Topic
-from copartition.simulation import Load, Scenario, simulate, simulate_seeds
-from copartition.simulation.inputs.events import Create, Join
+from copartition.simulation import Consumer, Load, Scenario, simulate, simulate_seeds
+from copartition.simulation.inputs.events import Create, Join, Leave
 from copartition.simulation.inputs.file import scenario_to_dict
 from copartition.simulation.outcome.log import log_lines, replay
 from partitioning.errors import AssignorError, ScenarioError
@@ -19,6 +19,13 @@ from tests.copartition.simulation.strategies import BROKER_SIDE, scenarios
 from tests.support.tiers import examples
 
 EAGER = {"range", "roundrobin", "sticky"}
+AT_ONCE = Scenario(
+    (Topic("orders", 2),),
+    (Consumer("c0"),),
+    (Leave(0, "c0"),),
+    "range",
+    load=Load(0, 5_000, batch=1, commit="before", waiting=70),
+)
 NOBODY = Scenario((Topic("orders", 1),), (), (Create(0.5, "late", 3),), load=Load(7, 5_000))
 
 
@@ -45,6 +52,7 @@ def strategies_in(scenario):
 @settings(max_examples=examples(50), deadline=None)
 @given(scenario=scenarios())
 @example(scenario=NOBODY)
+@example(scenario=AT_ONCE)
 def test_of_every_run(scenario):
     result = run(scenario)
     for check in (
