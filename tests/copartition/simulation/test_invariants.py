@@ -24,7 +24,8 @@ AT_ONCE = Scenario(
     (Consumer("c0"),),
     (Leave(0, "c0"),),
     "range",
-    load=Load(0, 5_000, batch=1, commit="before", waiting=70),
+    settled_ms=0,
+    load=Load(0, 5_000, batch=1, commit="before", commit_on_revoke=False, waiting=70),
 )
 NOBODY = Scenario((Topic("orders", 1),), (), (Create(0.5, "late", 3),), load=Load(7, 5_000))
 
