@@ -50,10 +50,10 @@ quick: $(READY)  ## run what needs nothing but Python: 2 to 3 minutes of CPU, ha
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.
 test: $(READY)  ## run what a user's machine should confirm: 15 to 30 minutes of CPU, 10 to 20 minutes on two cores; real servers need Java 17 and Maven; T=path for a part
-	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" $(T)
+	@$(PYTEST) --tier test --numprocesses 4 -m "not tooling" $(T)
 
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
-	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" --failed-first $(T)
+	@$(PYTEST) --tier test --numprocesses 4 -m "not tooling" --failed-first $(T)
 
 # What needs only Python and may have had fewer cases or examples in `make test` runs here with all of them.
 slow: $(READY)  ## run what `make test` leaves out because it takes long

@@ -46,6 +46,7 @@ def test_the_wheel_installs_exactly_the_four_packages_and_what_spark_finds(insta
     assert folders - {"bin"} == PACKAGES | FOUND_BY_SPARK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", sorted(PACKAGES | FOUND_BY_SPARK))
 def test_each_package_is_typed(installed: Path, package: str) -> None:
     assert (installed / package / "py.typed").is_file()
@@ -78,6 +79,7 @@ def test_importing_a_core_package_pulls_in_no_optional_one(installed: Path, pack
     assert modules & OPTIONAL == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_every_public_name_exists(installed: Path, package: str) -> None:
     code = f"import {package} as p; print([n for n in p.__all__ if not hasattr(p, n)], len(p.__all__) > 0)"

@@ -124,6 +124,7 @@ print(head.num_rows, counted["task"].to_pylist(), *(tally.hex() for tally in mer
     assert merged.blocks.rows.sum() == 400
 
 
+@pytest.mark.slow
 @pytest.mark.live
 def test_a_profile_runs_without_this_project() -> None:
     code = """
@@ -187,6 +188,7 @@ except ValueError as error:
     assert [record.key for record in read_topic(mock_cluster.bootstrap_servers, "planned")] == [b"key"]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("data sources")
 def test_the_exactly_once_sink_writes_without_this_project(broker: Kafka) -> None:
     import spark_integration.sinks.source  # noqa: F401 - says what travels by value
@@ -210,6 +212,7 @@ def test_an_executor_without_this_project_says_so() -> None:
     assert "ModuleNotFoundError: " in run_alone(faults_of(cloudpickle.dumps((simulate_grid, abs))), code)
 
 
+@pytest.mark.slow
 @pytest.mark.live
 def test_the_zip_is_the_same_each_time_and_can_be_imported_from(tmp_path: Path) -> None:
     first, second = (_pack(tmp_path / name) for name in ("first.zip", "second.zip"))

@@ -22,6 +22,7 @@ from partitioning.errors import (
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support.broker import Kafka, free_ports
 from tests.support.secured import Secured, settings
+from tests.support.tiers import sample
 from tests.support.waiting import GENEROUS_S, wait_for
 
 KEYS = [b"user-%d" % number for number in range(600)]
@@ -285,7 +286,10 @@ def test_a_topic_that_goes_meanwhile_gives_no_verdict(broker: Kafka, again: bool
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize(("which", "right"), [("closed", "READ"), ("hidden", "DESCRIBE")])
+@pytest.mark.sampled
+@pytest.mark.parametrize(
+    ("which", "right"), sample([("closed", "READ"), ("hidden", "DESCRIBE")], 1, before_ci=2)
+)
 def test_the_right_that_is_missing_is_named(secured: Secured, which: str, right: str) -> None:
     topic = getattr(secured, which)
     written(secured.admin_servers, topic, [*KEYS])

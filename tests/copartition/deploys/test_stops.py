@@ -70,7 +70,8 @@ def without_names(stops):
     return {**stops, "happens": None, "assumed": sorted(own)}
 
 
-@pytest.mark.parametrize(("strategy", "options", "pace"), sample(CASES, every=17))
+@pytest.mark.sampled
+@pytest.mark.parametrize(("strategy", "options", "pace"), sample(CASES, every=17, before_ci=3))
 def test_a_diff_and_a_simulation_of_one_deploy_have_one_answer(run, tmp_path, strategy, options, pace):
     (capture := tmp_path / "billing.txt").write_text(BILLING.format(strategy=strategy))
     first, *_ = ask(run, "diff", capture, "plan:current", *options, *pace)["stops"]

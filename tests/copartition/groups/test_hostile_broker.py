@@ -180,6 +180,7 @@ def with_tls(certificates, name):
     return context, {"security.protocol": "SSL", "ssl.ca.location": str(certificates / f"{name}.pem")}
 
 
+@pytest.mark.slow
 def test_a_certificate_of_another_host_ends_it_before_a_word(hostile, certificates):
     context, trusted = with_tls(certificates, "others")
     broker = hostile(lambda *_: None, context)

@@ -8,6 +8,7 @@ from copartition.assignment_diff import WhatIf, plan
 from copartition.groups import read_live
 from copartition.shell.client_options import librdkafka_settings
 from tests.support.encrypted import SECRETS
+from tests.support.tiers import sample
 
 pytestmark = pytest.mark.broker
 TROUBLE = 2
@@ -58,8 +59,9 @@ def could_read(result):
     return result.exit_code != TROUBLE or "cannot tell" in result.stdout
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("spelled", [as_file, as_options])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", sample([*COMMANDS], 1, before_ci=2))
 def test_who_may_only_read_reads(run, encrypted, tmp_path, name, spelled):
     settings = spelled(encrypted.user("reader"), tmp_path)
     result = run(*command(name, encrypted, tmp_path), *settings)
@@ -90,9 +92,10 @@ def test_a_right_that_is_missing_is_named(run, encrypted, tmp_path, name, user, 
     assert (result.exit_code, right in result.stderr) == (TROUBLE, True), result.stderr
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("spelled", [as_file, as_options])
 @pytest.mark.parametrize("user", ["reader", "nobody"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", sample([*COMMANDS], 1, before_ci=2))
 def test_no_secret_is_shown_or_kept(run, encrypted, tmp_path, capfd, caplog, name, user, spelled):
     """Where the password is right, and where it is wrong."""
     secret = SECRETS.get(user, "a-word-that-lets-nobody-in")

@@ -11,6 +11,7 @@ import pytest
 from copartition.assignment_diff import Summary, parse_check
 from copartition.assignment_diff.command import CHECKS
 from copartition.shell.main import COMMANDS, SECTIONS, copartition
+from tests.support.tiers import sample
 
 HEAVY = {"numpy", "rich", "msgspec", "yaml", "jinja2", "confluent_kafka"}
 
@@ -30,16 +31,21 @@ def outcome(command, *arguments, env=None):
 
 
 @pytest.mark.live
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("command", "arguments"),
-    [
-        ("assignment_diff", ["--help"]),
-        ("assignment_diff", ["--version"]),
-        ("copartition", ["--help"]),
-        ("copartition", ["--version"]),
-        *(("copartition", ["completion", shell]) for shell in ("bash", "zsh", "fish")),
-        *(("copartition", [name, "--help"]) for name in COMMANDS),
-    ],
+    sample(
+        [
+            ("assignment_diff", ["--help"]),
+            ("assignment_diff", ["--version"]),
+            ("copartition", ["--help"]),
+            ("copartition", ["--version"]),
+            *(("copartition", ["completion", shell]) for shell in ("bash", "zsh", "fish")),
+            *(("copartition", [name, "--help"]) for name in COMMANDS),
+        ],
+        1,
+        before_ci=4,
+    ),
 )
 def test_a_command_is_told_without_what_it_needs_to_run(command, arguments):
     printed, heavy = outcome(command, *arguments)

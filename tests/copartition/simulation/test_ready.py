@@ -22,7 +22,7 @@ COMMANDS = [
     if line.startswith("#   copartition ")
 ]
 SEEDS = sample(range(9), 9)
-HEAVY = {"lag-autoscaler", "new-protocol-kip-848", "new-protocol-two-bounces"}
+SLOW = {"lag-autoscaler", "new-protocol-kip-848", "new-protocol-two-bounces"}
 """One with more than a hundred rebalances, and two that are new-protocol-stop-start at another pace."""
 
 
@@ -48,7 +48,7 @@ def test_it_can_be_read_and_nothing_in_it_is_warned_of(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.heavy] if name in HEAVY else []) for name in READY]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in READY]
 )
 def test_it_can_be_run_as_it_is_and_nobody_is_refused(name: str) -> None:
     (_, refused), *_ = _runs(name)

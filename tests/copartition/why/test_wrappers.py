@@ -96,7 +96,8 @@ def bare(request: pytest.FixtureRequest) -> tuple[list[str], list[object]]:
     return lines_of(request.param), shown(LOGS[request.param])
 
 
-@pytest.mark.parametrize("wrapper", sample([*WRAPPERS], 5))
+@pytest.mark.sampled
+@pytest.mark.parametrize("wrapper", sample([*WRAPPERS], 5, before_ci=3))
 def test_a_wrapped_log_says_the_same(
     bare: tuple[list[str], list[object]], wrapper: str, tmp_path: Path
 ) -> None:

@@ -330,6 +330,7 @@ def test_the_other_name_of_the_brokers_setting_is_one_too(cluster: MockCluster) 
         partition_count("nowhere", {"metadata.broker.list": cluster.bootstrap_servers})
 
 
+@pytest.mark.slow
 def test_a_topic_does_not_come_to_be_by_being_asked_for(cluster: MockCluster) -> None:
     settings = {"bootstrap.servers": cluster.bootstrap_servers}
     for _ in range(2):

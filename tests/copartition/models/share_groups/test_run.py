@@ -212,9 +212,9 @@ def test_the_lock_that_suffices(changes: dict[str, Any], lock_ms: float) -> None
         pytest.param({"max_poll_records": 2_000, "lock_ms": 1e9}, 1, id="one poll takes all"),
         pytest.param({"max_poll_records": 45, "batch_records": 50, "max_locks": 100}, 2, id="whole batches"),
         pytest.param({"process_ms": 0, "round_trip_ms": 0}, 1, id="no time"),
-        pytest.param({}, MOST_MEMBERS, id="most", marks=pytest.mark.heavy),
+        pytest.param({}, MOST_MEMBERS, id="most", marks=pytest.mark.slow),
         pytest.param(
-            {"records": 1, "killed": {0: 10}}, MOST_MEMBERS, id="one record", marks=pytest.mark.heavy
+            {"records": 1, "killed": {0: 10}}, MOST_MEMBERS, id="one record", marks=pytest.mark.slow
         ),
     ],
 )

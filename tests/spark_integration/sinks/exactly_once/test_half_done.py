@@ -84,6 +84,7 @@ def reader(of: Target, group: str) -> Iterator[Consumer]:
         consumer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.live
 def test_readers_stand_still_before_it(half_done: Target) -> None:
     assert readable_end(half_done) == 0
@@ -167,6 +168,7 @@ def test_an_entry_is_left_alone_beside_fewer_records_than_it_knows_of(version: T
         check_readable(committed(version))
 
 
+@pytest.mark.slow
 @pytest.mark.live
 @pytest.mark.parametrize("entries", [0, 1])
 def test_an_entry_is_left_alone_where_its_records_may_be_in(
