@@ -32,7 +32,7 @@ def golden_files(folder: str = "") -> list[str]:
 def golden_lines(name: str, every: int = 1) -> Iterator[Json]:
     """The lines of one golden file: in `quick` the first of each `every`, in `test` five times as many.
 
-    All of them in CI, for tests that are marked `sampled`.
+    All of them in CI.
     """
     for line in _text_lines(name, {"quick": every, "test": max(1, every // 5), "ci": 1}[tier()]):
         yield json.loads(line)
