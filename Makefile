@@ -45,11 +45,11 @@ PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile --max-worker-r
 QUICK = $(PYTEST) --tier quick --numprocesses auto -p no:rerunfailures
 T ?=
 
-quick: $(READY)  ## run what needs nothing but Python: 2 to 3 minutes of CPU, half of that on two idle cores; T=path for a part
+quick: $(READY)  ## run what needs nothing but Python: 2 minutes of CPU, one minute on two idle cores; T=path for a part
 	@$(QUICK) $(T)
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.
-test: $(READY)  ## run what a user's machine should confirm: 15 to 30 minutes of CPU, 10 to 20 minutes on two cores; real servers need Java 17 and Maven; T=path for a part
+test: $(READY)  ## run what a user's machine should confirm: 15 minutes of CPU, 8 to 12 minutes on two idle cores; real servers need Java 17 and Maven; T=path for a part
 	@$(PYTEST) --tier test --numprocesses 4 -m "not tooling" $(T)
 
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
