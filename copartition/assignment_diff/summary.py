@@ -52,15 +52,16 @@ class Summary:
             `needed_moves` is a lower bound. A lower bound that equals `moved` counts as exact.
         avoidable_moves: `moved` minus `needed_moves`, at least 0; an upper bound if `needed_moves` is not
             exact. None if `needed_moves` is None.
-        fullest: the most partitions that one member has after.
+        fullest: the largest number of partitions of a member after.
         needed_fullest: the fewest partitions that the fullest member can have in any assignment under the
             subscriptions after. None if a partition has two owners after, or if not all members after are
             known.
         needed_fullest_exact: whether `needed_fullest` is exact. If not, subscriptions are unknown, and
             `needed_fullest` is a lower bound. A lower bound that equals `fullest` counts as exact.
-        topic_fullest: the most partitions of one topic that one member has after. The topic is the one where
-            this number is furthest above an even share. None if a partition has two owners after.
-        needed_topic_fullest: the most partitions that one member would have of the same topic if that topic
+        topic_fullest: the largest number of partitions of a member in the least evenly spread topic after:
+            the topic in which this number is furthest above an even share. None if a partition has two owners
+            after.
+        needed_topic_fullest: the largest number of partitions of a member if the topic of `topic_fullest`
             were spread evenly over its subscribers. None if a partition has two owners after.
         needed_topic_fullest_exact: whether `needed_topic_fullest` is exact. If not, subscriptions or members
             are unknown, and `needed_topic_fullest` is a lower bound. A lower bound that equals
@@ -72,8 +73,8 @@ class Summary:
             known.
         spread_after: the most partitions of a member minus the fewest, after. None if not all members are
             known.
-        stickiness: the share of partitions that kept their owner, from 0 to 1, among those that have an owner
-            on both sides. 1 if there are none of these.
+        stickiness: `kept` partitions as a share, from 0 to 1, of all partitions that have an owner on both
+            sides. 1 if no partition has an owner on both sides.
         lag_moved: records that wait in moved partitions, which the new owners will read. A lag below 0 counts
             as 0. None if the lag of no moved partition is known.
         lag_moved_exact: whether the lag of all moved partitions is known. If not, `lag_moved` is a lower

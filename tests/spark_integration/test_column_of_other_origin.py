@@ -118,7 +118,7 @@ SEEDS = [
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("sink", sample([*SINKS], 1, before_ci=4))
+@pytest.mark.parametrize("sink", sample([*SINKS], before_ci=4))
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_pipeline_writes_no_row_elsewhere(
     spark: SparkSession, connector: None, broker: Kafka, tmp_path: Path, sink: str, seed: int
@@ -138,7 +138,7 @@ def test_a_random_pipeline_writes_no_row_elsewhere(
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("sink", sample([*SINKS], 1, before_ci=4))
+@pytest.mark.parametrize("sink", sample([*SINKS], before_ci=4))
 def test_rows_lie_where_the_column_says_if_somebody_writes_that_down(
     spark: SparkSession, connector: None, broker: Kafka, sink: str
 ) -> None:
@@ -151,7 +151,7 @@ def test_rows_lie_where_the_column_says_if_somebody_writes_that_down(
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("sink", sample([*SINKS], 1, before_ci=4))
+@pytest.mark.parametrize("sink", sample([*SINKS], before_ci=4))
 def test_another_profile_is_asked_for_by_name(
     spark: SparkSession, connector: None, broker: Kafka, sink: str
 ) -> None:
@@ -166,7 +166,7 @@ def test_another_profile_is_asked_for_by_name(
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("origin", sample([*ORIGINS], 1, before_ci=4))
+@pytest.mark.parametrize("origin", sample([*ORIGINS], before_ci=4))
 def test_a_layout_is_by_the_rows_own_keys(spark: SparkSession, tmp_path: Path, origin: str) -> None:
     make, sound = ORIGINS[origin]
     df = make(spark, tmp_path)

@@ -104,7 +104,7 @@ KEYS = {
 
 @pytest.mark.every_spark
 @pytest.mark.sampled
-@pytest.mark.parametrize("key", sample([*KEYS], 1, before_ci=4))
+@pytest.mark.parametrize("key", sample([*KEYS], before_ci=4))
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_a_key_without_bytes_names_the_function_to_take(spark: SparkSession, key: str, ansi: str) -> None:
     before = spark.conf.get("spark.sql.ansi.enabled")
@@ -239,7 +239,6 @@ def write(spark: SparkSession, servers: str, way: str, folder: Path) -> None:
             # Spark 4.0 hands a stream's writer rows, whose keys are bytes by then.
             ("stream", RoutingError, "a row with key b?'KEY-"),
         ],
-        1,
         before_ci=2,
     ),
 )

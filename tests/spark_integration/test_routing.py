@@ -290,7 +290,7 @@ def destroy(df: DataFrame, how: str) -> DataFrame:
 @pytest.mark.every_spark
 @pytest.mark.sampled
 @pytest.mark.parametrize(
-    "how", sample(["coalesce", "repartition", "orderBy", "union", "limit", "keys join"], 1, before_ci=3)
+    "how", sample(["coalesce", "repartition", "orderBy", "union", "limit", "keys join"], before_ci=3)
 )
 def test_assert_routed_finds_what_destroys_routing(spark: SparkSession, how: str) -> None:
     routed = lay_out(rows(spark, 6, 600), 6)
@@ -326,7 +326,7 @@ def add_columns_that_shuffle(df: DataFrame, how: str) -> DataFrame:
 @pytest.mark.every_spark
 @pytest.mark.sampled
 @pytest.mark.parametrize(
-    "how", sample(["row_number", "lag", "window by another column", "left join"], 1, before_ci=2)
+    "how", sample(["row_number", "lag", "window by another column", "left join"], before_ci=2)
 )
 def test_assert_routed_judges_the_plan_with_every_column(spark: SparkSession, how: str) -> None:
     df = add_columns_that_shuffle(lay_out(rows(spark, 6, 600), 6), how)

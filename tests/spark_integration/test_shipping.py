@@ -89,7 +89,7 @@ def test_a_rule_takes_its_own_hash_along_and_no_other() -> None:
 
 @pytest.mark.live
 @pytest.mark.sampled
-@pytest.mark.parametrize("function", sample([*HASHES], 1, before_ci=4))
+@pytest.mark.parametrize("function", sample([*HASHES], before_ci=4))
 def test_a_hash_function_runs_without_this_project(function: str) -> None:
     code = "print(shipped(pa.array([b'skipped', b'key', None, b'flight'], pa.binary())[1:]).to_pylist())"
     shipped = arrow_hash(HASHES[function].column)

@@ -29,19 +29,20 @@ def golden_files(folder: str = "") -> list[str]:
     return sorted(path.relative_to(GOLDEN).as_posix().removesuffix(".jsonl.xz") for path in paths)
 
 
-def golden_lines(name: str, every: int = 1) -> Iterator[Json]:
+def golden_lines(name: str, every: int = 1, folder: Path = GOLDEN) -> Iterator[Json]:
     """The lines of one golden file: in `quick` the first of each `every`, in `test` five times as many.
 
     All of them in CI.
     """
-    for line in _text_lines(name, {"quick": every, "test": max(1, every // 5), "ci": 1}[tier()]):
+    path = folder / f"{name}.jsonl.xz"
+    for line in _text_lines(path, {"quick": every, "test": max(1, every // 5), "ci": 1}[tier()]):
         yield json.loads(line)
 
 
 @cache
-def _text_lines(name: str, every: int) -> list[str]:
+def _text_lines(path: Path, every: int) -> list[str]:
     """The first of each `every` lines, as text that no test can change: several tests ask for the same."""
-    with lzma.open(GOLDEN / f"{name}.jsonl.xz", "rt", encoding="utf-8") as lines:
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
         return list(islice(lines, 0, None, every))
 
 

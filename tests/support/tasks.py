@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import lzma
-from itertools import chain, islice, repeat
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,11 @@ from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
 from assignors.streams.sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
+from tests.support import golden
 from tests.support.agreement import Difference, differing, first_difference, told_of
-from tests.support.tiers import tier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from assignors import ProcessAssignment
 
@@ -30,12 +29,8 @@ _RUNNING = -2
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tasks"
 
-
-def golden_lines(name: str, every: int) -> Iterator[Json]:
-    """The lines of one golden file: in `quick` the first of each `every`, in `test` five times as many."""
-    with lzma.open(GOLDEN / f"{name}.jsonl.xz", "rt", encoding="utf-8") as lines:
-        for line in islice(lines, 0, None, {"quick": every, "test": max(1, every // 5), "ci": 1}[tier()]):
-            yield json.loads(line)
+golden_lines = partial(golden.golden_lines, folder=GOLDEN)
+"""The lines of one golden file of tasks, as `tests.support.golden.golden_lines` gives them."""
 
 
 def connect_difference(assignor: str, life: Json) -> Difference | None:

@@ -71,10 +71,11 @@ def examples(most: int) -> int:
     return {"quick": max(3, most // 40), "test": max(5, most // 8), "ci": most}[_tier]
 
 
-def sample(cases: Sequence[Case], every: int, before_ci: int = 1) -> Sequence[Case]:
+def sample(cases: Sequence[Case], every: int = 1, before_ci: int = 1) -> Sequence[Case]:
     """All cases; in the quick tier the first of each `every`, in `test` of each `before_ci`.
 
-    Tests with another `before_ci` are marked `sampled`, for CI to run them with all cases.
+    Live tests need no `every`, since none of them is in the quick tier. Tests with another `before_ci` are
+    marked `sampled`, for CI to run them with all cases.
     """
     return cases[:: {"quick": every, "test": before_ci, "ci": 1}[_tier]]
 

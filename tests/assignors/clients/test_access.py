@@ -187,7 +187,6 @@ def test_two_members_own_every_partition_once(cluster: Encrypted, client: Callab
             (kafka_python, "others", {}, KafkaPythonGroupError, "others"),
             (aiokafka, "others", {}, GroupAuthorizationFailedError, "others"),
         ],
-        1,
         before_ci=5,
     ),
 )

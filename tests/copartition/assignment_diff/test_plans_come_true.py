@@ -48,7 +48,7 @@ class Planned:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("protocol", sample([*CONFIGS], 1, before_ci=2))
+@pytest.mark.parametrize("protocol", sample([*CONFIGS], before_ci=2))
 def test_a_diff_of_plan_and_group_finds_something_before_the_change_and_nothing_after_it(
     broker, workers, tmp_path, protocol
 ):

@@ -288,7 +288,7 @@ def test_a_topic_that_goes_meanwhile_gives_no_verdict(broker: Kafka, again: bool
 @pytest.mark.broker
 @pytest.mark.sampled
 @pytest.mark.parametrize(
-    ("which", "right"), sample([("closed", "READ"), ("hidden", "DESCRIBE")], 1, before_ci=2)
+    ("which", "right"), sample([("closed", "READ"), ("hidden", "DESCRIBE")], before_ci=2)
 )
 def test_the_right_that_is_missing_is_named(secured: Secured, which: str, right: str) -> None:
     topic = getattr(secured, which)

@@ -250,7 +250,7 @@ FAULTS = [
     ("hot partition", hot),
     ("joined", apart),
 ]
-SOME_FAULTS = sample(FAULTS, 1, before_ci=3)
+SOME_FAULTS = sample(FAULTS, before_ci=3)
 
 
 def results(broker, group, between=a_while, limits=LIMITS, settings_of_consumers=None):

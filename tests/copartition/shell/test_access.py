@@ -61,7 +61,7 @@ def could_read(result):
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("spelled", [as_file, as_options])
-@pytest.mark.parametrize("name", sample([*COMMANDS], 1, before_ci=2))
+@pytest.mark.parametrize("name", sample([*COMMANDS], before_ci=2))
 def test_who_may_only_read_reads(run, encrypted, tmp_path, name, spelled):
     settings = spelled(encrypted.user("reader"), tmp_path)
     result = run(*command(name, encrypted, tmp_path), *settings)
@@ -95,7 +95,7 @@ def test_a_right_that_is_missing_is_named(run, encrypted, tmp_path, name, user, 
 @pytest.mark.sampled
 @pytest.mark.parametrize("spelled", [as_file, as_options])
 @pytest.mark.parametrize("user", ["reader", "nobody"])
-@pytest.mark.parametrize("name", sample([*COMMANDS], 1, before_ci=2))
+@pytest.mark.parametrize("name", sample([*COMMANDS], before_ci=2))
 def test_no_secret_is_shown_or_kept(run, encrypted, tmp_path, capfd, caplog, name, user, spelled):
     """Where the password is right, and where it is wrong."""
     secret = SECRETS.get(user, "a-word-that-lets-nobody-in")

@@ -76,7 +76,7 @@ def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.live
 @pytest.mark.sampled
-@pytest.mark.parametrize("line", sample(ALONE, 1, before_ci=12))
+@pytest.mark.parametrize("line", sample(ALONE, before_ci=12))
 def test_an_example_runs_as_it_stands(line: str, folder: Path) -> None:
     done = run(line, folder)
     assert done.returncode in {0, 1} or (done.returncode == 2 and done.stdout), (done.stdout, done.stderr)

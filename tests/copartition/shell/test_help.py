@@ -43,7 +43,6 @@ def outcome(command, *arguments, env=None):
             *(("copartition", ["completion", shell]) for shell in ("bash", "zsh", "fish")),
             *(("copartition", [name, "--help"]) for name in COMMANDS),
         ],
-        1,
         before_ci=4,
     ),
 )

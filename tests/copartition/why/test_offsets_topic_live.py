@@ -14,7 +14,7 @@ from tools.oracle.offsets_topic import PROTOCOLS, life
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("protocol", sample(PROTOCOLS, 1, before_ci=2))
+@pytest.mark.parametrize("protocol", sample(PROTOCOLS, before_ci=2))
 def test_the_topic_says_what_clients_did(broker, protocol):
     topic, group = broker.create_topic(2), f"history-{uuid.uuid4()}"
     life(broker, group, topic, protocol)

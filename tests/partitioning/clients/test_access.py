@@ -74,7 +74,6 @@ def written(encrypted: Encrypted) -> int:
             ("valid", {"security.protocol": "PLAINTEXT"}, "security.protocol is PLAINTEXT: try SSL"),
             ("plain", {"security.protocol": "SSL"}, "connecting to a PLAINTEXT broker listener"),
         ],
-        1,
         before_ci=3,
     ),
 )

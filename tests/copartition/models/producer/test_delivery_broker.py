@@ -70,7 +70,6 @@ def producers() -> Iterator[dict[str, Java | Librdkafka]]:
             ("librdkafka", PLAIN, "acknowledgement lost", {"twice"}),
             ("librdkafka", ONE, "refused", {"out of order"}),
         ],
-        1,
         before_ci=3,
     ),
 )
