@@ -2,6 +2,7 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,18 +54,20 @@ FUNCTIONS = {
 }
 
 
-def homonyms(kind: type[ast.ClassDef | ast.FunctionDef]) -> set[str]:
-    """Return the public names that classes or functions of two modules have."""
+@cache
+def modules() -> dict[tuple[type[ast.stmt], str], set[Path]]:
+    """Return the files that define each public class or function, by the kind of statement and its name."""
     modules = defaultdict(set)
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                if isinstance(node, kind) and not node.name.startswith("_"):
-                    modules[node.name].add(path)
-    return {name for name, paths in modules.items() if len(paths) > 1}
+                if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                    modules[type(node), node.name].add(path)
+    return modules
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "reasons"), [(ast.ClassDef, CLASSES), (ast.FunctionDef, FUNCTIONS)])
 def test_a_name_in_two_modules_has_a_reason(kind, reasons):
-    assert homonyms(kind) == set().union(*reasons.values())
+    homonyms = {name for (of, name), paths in modules().items() if of is kind and len(paths) > 1}
+    assert homonyms == set().union(*reasons.values())

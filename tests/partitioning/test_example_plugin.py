@@ -31,6 +31,7 @@ def test_it_is_listed_with_its_origin(installed: Path) -> None:
     assert run(installed, code).startswith("copartition-jump")
 
 
+@pytest.mark.slow
 def test_it_keeps_the_rules_of_every_partitioner(installed: Path) -> None:
     test = (PACKAGE / "test_jump.py").read_text()
     assert run(installed, f"{test}\ntest_jump_is_a_partitioner(); print('kept')") == "kept"

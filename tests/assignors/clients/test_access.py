@@ -162,7 +162,8 @@ async def shared(members: list[Any], poll: Callable[[Any], Awaitable[object]]) -
     return next(owned for owned in ended if owned)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+# The members of kafka-python's own group take half a minute to agree.
+@pytest.mark.parametrize("client", [pytest.param(kafka_python, marks=pytest.mark.slow), aiokafka])
 def test_two_members_own_every_partition_once(cluster: Encrypted, client: Callable[..., Any]) -> None:
     owned = asyncio.run(client(cluster, group_of(client), {}))
     assert sorted(owned) == [[0], [1]]

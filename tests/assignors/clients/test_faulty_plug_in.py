@@ -86,6 +86,7 @@ def start(broker: Kafka) -> Iterator[Callable[[str], Reader]]:
             reader.close()
 
 
+@pytest.mark.slow
 def test_the_leader_is_told_and_no_record_is_read_twice(
     broker: Kafka, start: Callable[[str], Reader]
 ) -> None:

@@ -39,7 +39,7 @@ def stories(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.live
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", sample(BUILT_IN, before_ci=4))
+@pytest.mark.parametrize("name", sample(BUILT_IN, before_ci=8))
 def test_ours_keep_the_rules(name: str) -> None:
     check_assignor(partial(get_assignor, name))
 

@@ -108,6 +108,7 @@ def test_a_second_producer_with_one_id_fences_the_first(broker: Kafka) -> None:
         first.commit_transaction(60)
 
 
+@pytest.mark.slow
 def test_what_it_lists_is_what_kafkas_own_tool_lists(broker: Kafka) -> None:
     topic, name = broker.create_topic(), f"listed-{uuid.uuid4().hex}"
     own = producer(broker.bootstrap_servers, name)

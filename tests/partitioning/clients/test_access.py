@@ -45,7 +45,7 @@ def by_asyncio(settings: dict[str, str], topic: str, records: int) -> str:
     return asyncio.run(main())
 
 
-either = pytest.mark.parametrize("send", [blocking, by_asyncio])
+either = pytest.mark.parametrize("send", [blocking, pytest.param(by_asyncio, marks=pytest.mark.slow)])
 
 
 @either

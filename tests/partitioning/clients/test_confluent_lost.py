@@ -119,6 +119,7 @@ def test_every_future_of_the_asyncio_producer_ends(secured: Secured, finish: str
     assert asyncio.run(main()) == {KafkaException: RECORDS}
 
 
+@pytest.mark.slow
 @pytest.mark.jvm
 def test_a_wrong_password_is_named(secured: Secured) -> None:
     config = {**settings(secured, password="wrong"), "log_level": 0}

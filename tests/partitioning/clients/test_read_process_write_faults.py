@@ -31,15 +31,11 @@ def brokers() -> Any:
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.jvm
 @pytest.mark.parametrize(
     ("name", "count"),
-    [
-        ("killed", 2),
-        pytest.param("killed", 6, marks=pytest.mark.slow),
-        pytest.param("connections cut", 8, marks=pytest.mark.slow),
-        pytest.param("frozen, replaced, static members", 2, marks=pytest.mark.slow),
-    ],
+    [("killed", 2), ("killed", 6), ("connections cut", 8), ("frozen, replaced, static members", 2)],
 )
 def test_faults_neither_lose_nor_double_nor_reorder_a_record(brokers: Brokers, name: str, count: int) -> None:
     scenario = replace(SCENARIOS[name], faults=SCENARIOS[name].faults[:count])
@@ -48,6 +44,7 @@ def test_faults_neither_lose_nor_double_nor_reorder_a_record(brokers: Brokers, n
     assert {name: found[name] for name in WRONG} == dict.fromkeys(WRONG, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.jvm
 @pytest.mark.filterwarnings("ignore:Producer abort_transaction failed during close")
 def test_a_cluster_that_falls_silent_is_not_waited_for_without_end(

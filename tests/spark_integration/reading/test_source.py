@@ -286,7 +286,6 @@ def test_a_stream_goes_on_from_exact_offsets(session: SparkSession, broker: Kafk
     assert read_now == [(topic, p, offset) for p, end in ends.items() for offset in range(end)]
 
 
-@pytest.mark.every_spark
 def test_a_stream_begins_at_the_end_unless_told(session: SparkSession, broker: Kafka, tmp_path: Path) -> None:
     topic = broker.create_topic(PARTITIONS)
     fill(broker, topic, 0, 10)

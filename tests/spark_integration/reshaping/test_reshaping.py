@@ -254,7 +254,6 @@ def alternating(broker: Kafka) -> str:
     return topic
 
 
-@pytest.mark.every_spark
 def test_the_proof_finds_each_fault(spark: SparkSession, broker: Kafka, alternating: str) -> None:
     new = broker.create_topic(2)
     copies = [written for name in NAMES for written in FAULTY.get(name, [FIRST[name], SECOND[name]])]

@@ -93,7 +93,6 @@ def test_headers_and_timestamps_arrive(spark: SparkSession, cluster: MockCluster
     ]
 
 
-@pytest.mark.every_spark
 def test_a_topic_column_sends_rows_to_several_topics(spark: SparkSession, cluster: MockCluster) -> None:
     names = [next(topics), next(topics)]
     cluster.create_topic(names[0], 2)

@@ -93,7 +93,6 @@ def test_a_micro_batch_is_placed_routed_sorted_and_written_once(
     assert inversions(read) == 0
 
 
-@pytest.mark.every_spark
 def test_a_version_without_rows_is_a_version(spark: SparkSession, broker: Kafka) -> None:
     topic, app_id = broker.create_topic(5), uuid.uuid4().hex
     config = {"bootstrap.servers": broker.bootstrap_servers}
@@ -104,7 +103,6 @@ def test_a_version_without_rows_is_a_version(spark: SparkSession, broker: Kafka)
     assert Counter(int(record.value or b"") for record in read) == Counter(range(2 * ROWS))
 
 
-@pytest.mark.every_spark
 def test_a_micro_batch_that_a_filter_empties_does_not_end_the_stream(
     spark: SparkSession, broker: Kafka, tmp_path: Path
 ) -> None:
