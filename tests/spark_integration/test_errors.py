@@ -239,7 +239,7 @@ def write(spark: SparkSession, servers: str, way: str, folder: Path) -> None:
             # Spark 4.0 hands a stream's writer rows, whose keys are bytes by then.
             ("stream", RoutingError, "a row with key b?'KEY-"),
         ],
-        before_ci=2,
+        before_ci=3,
     ),
 )
 def test_a_write_that_fails_can_be_told_by_its_class(

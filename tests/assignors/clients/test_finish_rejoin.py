@@ -16,7 +16,7 @@ ANSWERED_S = 1.0  # a group of one member is answered within milliseconds
 @pytest.mark.jvm
 # A connection that kafka-python replaces is closed by the garbage collector, which warns of it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+@pytest.mark.parametrize("assignor", [pytest.param("range", marks=pytest.mark.slow), "cooperative-sticky"])
 def test_a_leader_takes_up_what_came_between_two_polls(broker: Kafka, assignor: str) -> None:
     topic = broker.create_topic(partitions=1)
     consumer = KafkaConsumer(

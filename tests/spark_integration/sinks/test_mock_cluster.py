@@ -137,7 +137,6 @@ def test_a_queue_of_a_few_records_is_waited_for(
     assert len(read_topic(cluster.bootstrap_servers, topic)) == 3000
 
 
-@pytest.mark.every_spark
 def test_a_stream_is_written_and_restarts_from_its_checkpoint(
     spark: SparkSession, cluster: MockCluster, topic: str, tmp_path: Path
 ) -> None:
