@@ -82,7 +82,7 @@ N ?= 20
 shake: $(READY)  ## run the live tests N times while all cores are busy, and list what ever failed; T=path for a part
 	@$(BIN)/python -m tools.shake --rounds $(N) $(T)
 
-mutations: $(READY)  ## make some 190 small mistakes in copies: which tier of the tests notices each?
+mutations: $(READY)  ## make some 240 small mistakes in copies: which tier of the tests notices each?
 	@$(BIN)/python -m tools.mutations
 
 SIZE ?= 40

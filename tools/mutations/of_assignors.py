@@ -52,6 +52,12 @@ ROWS = [
         "tests/assignors/rules/test_kafka_python.py",
     ),
     (
+        "assignors/rules/kafka_python.py",
+        "int.from_bytes(data[:2]",
+        "int.from_bytes(data[:1]",
+        "tests/assignors/rules/test_kafka_python.py",
+    ),
+    (
         "assignors/rules/aiokafka.py",
         "generation=None)",
         "generation=member.user_data.generation)",
@@ -131,6 +137,12 @@ ROWS = [
     ),
     (
         "assignors/streams/racks.py",
+        "for _ in range(4):",
+        "for _ in range(5):",
+        CLASSIC_STICKY,
+    ),
+    (
+        "assignors/streams/racks.py",
         "if self._default_costs is None and None in costs:",
         "if self._default_costs is None and costs[0] is None:",
         STREAMS_RACKS,
@@ -196,6 +208,12 @@ ROWS = [
         "tests/assignors/rules/test_kafka_python.py",
     ),
     (
+        "assignors/rules/librdkafka_sticky.py",
+        "if way.source != target:",
+        "if way.source == target:",
+        "tests/assignors/rules/test_librdkafka_sticky.py",
+    ),
+    (
         "assignors/share.py",
         "math.ceil(precise * (index + 1))",
         "math.ceil(precise * (index - 1))",
@@ -231,6 +249,12 @@ ROWS = [
         "elif size[owner[partition]] > limit:",
         "elif size[owner[partition]] >= limit:",
         "tests/assignors/columnar/test_twins.py",
+    ),
+    (
+        "assignors/weighted/improving.py",
+        "| ~swaps",
+        "| swaps",
+        "tests/assignors/weighted/test_assignor.py",
     ),
     (
         "assignors/weighted/weights.py",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from importlib.metadata import version
 
 import pytest
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyAssignorUserData
 
+from assignors import Member
+from assignors.rules.kafka_python import recall
 from tests.assignors.rules.python_clients import (
     BOTH_UNDONE,
     NOTHING_TO_LOSE,
@@ -32,3 +35,18 @@ def test_what_moves_to_balance_a_group_moves_as_in_the_package(name: str) -> Non
     # 3.0.0, the lowest version tested, does not yet undo both; none of the first 60 groups needs that.
     undoes_one = version("kafka-python") == "3.0.0"
     assert_agree(moves_that_differ(name, range(60) if undoes_one else (BOTH_UNDONE, *SEEDS)), "package")
+
+
+@pytest.mark.parametrize("has_generation", [True, False])
+def test_what_a_member_remembers_is_read_from_the_bytes_that_the_package_sends(has_generation: bool) -> None:
+    """Version 0 of these bytes ends before the generation."""
+    sent = StickyAssignorUserData([("t", [0, 2])], 7).encode()
+    data = sent if has_generation else bytes(2) + sent[2:-4]
+    read = StickyAssignorUserData.decode(data)
+    member = recall(Member("a", ["t"], user_data=data))
+    assert (
+        [partition.partition for partition in member.owned]
+        == [0, 2]
+        == read.previous_assignment[0].partitions
+    )
+    assert member.generation == read.generation == (7 if has_generation else -1)

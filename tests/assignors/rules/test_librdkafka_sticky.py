@@ -18,7 +18,7 @@ NAME = "librdkafka-cooperative-sticky"
 
 @pytest.mark.sampled
 def test_it_answers_as_real_leaders_did() -> None:
-    groups = (group for family in golden_files(NAME) for group in golden_lines(family, every=20))
+    groups = (group for family in golden_files(NAME) for group in golden_lines(family, every=19))
     assert_agree(map(difference, groups), judge="librdkafka")
 
 

@@ -50,6 +50,16 @@ def test_moves_stay_within_the_budget(name, most):
         assert assign(name, group, **settings, max_moves=most).certificate.moves <= most
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_nobody_gets_in_a_swap_what_it_does_not_read(name):
+    """A partition of `heavy` for one of `light` would leave both members with as much."""
+    owned = [[(topic, 0), (topic, 1)] for topic in ("heavy", "light")]
+    members = [owning("one", ["heavy"], owned[0]), owning("both", ["heavy", "light"], owned[1])]
+    group = Group([Topic("heavy", 2), Topic("light", 2)], members, generation=1)
+    answer = assign(name, group, weights={"heavy": [10, 10], "light": [5, 5]})
+    assert [list(answer[member.id]) for member in members] == owned
+
+
 def test_a_budget_is_used():
     group = plain(6, members=1)
     joined = group.next(assign("weighted", group), join=plain(6).members[1:])
