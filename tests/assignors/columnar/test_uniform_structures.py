@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assignors import Group, Member, Topic
@@ -14,9 +14,11 @@ from assignors.group import CarriedMembers
 from assignors.rules.group_spec import GroupSpec
 from partitioning.topic_partition import TopicPartition
 
-TOPICS = [Topic("t", 80), Topic("u", 80), Topic("v", 80)]
+TOPICS = [Topic("t", 80), Topic("u", 80), Topic("v", 80), Topic("wide", 2000)]
 SPARSE = [*range(0, 80, 16), *range(1, 80, 13)]
 """Numbers of which many share a place in a small HashSet, so that its order is not that of numbers."""
+CROWDED = [("wide", number) for number in range(1920, -1, -128)]
+"""So many in one place that the order of the set depends on the order in which they were added."""
 
 
 def targets_of(members: list[Member]) -> tuple[OldTargets, BrokerNumbering, list[int]]:
@@ -33,6 +35,7 @@ def targets_of(members: list[Member]) -> tuple[OldTargets, BrokerNumbering, list
     owned=st.lists(st.tuples(st.sampled_from("tuv"), st.sampled_from(SPARSE)), max_size=25, unique=True),
     split=st.integers(0, 25),
 )
+@example(owned=CROWDED, split=len(CROWDED))
 def test_targets_are_in_the_order_of_the_rules_maps(owned: list[tuple[str, int]], split: int) -> None:
     members = [Member("a", ["t"], owned=owned[:split]), Member("b", ["t"], owned=owned[split:])]
     targets, numbering, visited = targets_of(members)
