@@ -55,19 +55,19 @@ FUNCTIONS = {
 
 
 @cache
-def modules() -> dict[tuple[type[ast.stmt], str], set[Path]]:
+def definitions() -> dict[tuple[type[ast.stmt], str], set[Path]]:
     """Return the files that define each public class or function, by the kind of statement and its name."""
-    modules = defaultdict(set)
+    files = defaultdict(set)
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
                 if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
-                    modules[type(node), node.name].add(path)
-    return modules
+                    files[type(node), node.name].add(path)
+    return files
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "reasons"), [(ast.ClassDef, CLASSES), (ast.FunctionDef, FUNCTIONS)])
 def test_a_name_in_two_modules_has_a_reason(kind, reasons):
-    homonyms = {name for (of, name), paths in modules().items() if of is kind and len(paths) > 1}
+    homonyms = {name for (of, name), paths in definitions().items() if of is kind and len(paths) > 1}
     assert homonyms == set().union(*reasons.values())

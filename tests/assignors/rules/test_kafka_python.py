@@ -9,6 +9,7 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyAssignorUse
 
 from assignors import Member
 from assignors.rules.kafka_python import recall
+from partitioning.topic_partition import TopicPartition
 from tests.assignors.rules.python_clients import (
     BOTH_UNDONE,
     NOTHING_TO_LOSE,
@@ -44,9 +45,6 @@ def test_what_a_member_remembers_is_read_from_the_bytes_that_the_package_sends(h
     data = sent if has_generation else bytes(2) + sent[2:-4]
     read = StickyAssignorUserData.decode(data)
     member = recall(Member("a", ["t"], user_data=data))
-    assert (
-        [partition.partition for partition in member.owned]
-        == [0, 2]
-        == read.previous_assignment[0].partitions
-    )
+    assert [(topic.topic, topic.partitions) for topic in read.previous_assignment] == [("t", [0, 2])]
+    assert [*member.owned] == [TopicPartition("t", 0), TopicPartition("t", 2)]
     assert member.generation == read.generation == (7 if has_generation else -1)

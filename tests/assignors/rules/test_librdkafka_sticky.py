@@ -18,6 +18,7 @@ NAME = "librdkafka-cooperative-sticky"
 
 @pytest.mark.sampled
 def test_it_answers_as_real_leaders_did() -> None:
+    # In one of these groups a move depends on an earlier move of the same topic.
     groups = (group for family in golden_files(NAME) for group in golden_lines(family, every=19))
     assert_agree(map(difference, groups), judge="librdkafka")
 

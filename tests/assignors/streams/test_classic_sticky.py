@@ -16,7 +16,7 @@ OLD, NEW, THIRD = (f"{number:08x}-0000-4000-8000-000000000000" for number in (1,
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_kafka_streams_did() -> None:
-    # Of these lives one needs all four rounds in which standby tasks are exchanged.
+    # One of these lives needs all four rounds of exchanges of standby tasks.
     assert_agree(map(classic_sticky_difference, golden_lines("streams-classic-sticky", every=96)))
 
 

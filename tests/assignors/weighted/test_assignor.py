@@ -51,8 +51,8 @@ def test_moves_stay_within_the_budget(name, most):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nobody_gets_in_a_swap_what_it_does_not_read(name):
-    """A partition of `heavy` for one of `light` would leave both members with as much."""
+def test_a_swap_gives_no_member_a_topic_that_it_does_not_read(name):
+    """An exchange of a partition of `heavy` for one of `light` would make the loads even."""
     owned = [[(topic, 0), (topic, 1)] for topic in ("heavy", "light")]
     members = [owning("one", ["heavy"], owned[0]), owning("both", ["heavy", "light"], owned[1])]
     group = Group([Topic("heavy", 2), Topic("light", 2)], members, generation=1)

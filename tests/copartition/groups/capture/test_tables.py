@@ -169,7 +169,7 @@ def test_headers_of_groups_named_on_the_other_stream_do_not_count():
 
 @pytest.mark.parametrize("lag", [-7, -1])
 def test_a_lag_below_zero_is_kept_and_noted(lag):
-    """For rpk alone, minus one is an error."""
+    """Only rpk prints -1 for an error."""
     content = captured("ahead-4.4.0")
     assert content.count(" -7 ") == 1
     state, _ = parse_capture(content.replace(" -7 ", f" {lag} "))
